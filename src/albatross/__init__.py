@@ -1,0 +1,47 @@
+"""Albatross: linear bandits whose difficulty nobody knows beforehand.
+
+Names are loaded on first use, so that `albatross --help` need not wait for a compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from albatross import bounds, confidence, environments, linalg, policies, protocol
+    from albatross.agent import Agent, Decision
+    from albatross.simulation import Run, simulate
+
+__all__ = [
+    "Agent",
+    "Decision",
+    "Run",
+    "bounds",
+    "confidence",
+    "environments",
+    "linalg",
+    "policies",
+    "protocol",
+    "simulate",
+]
+
+try:
+    __version__ = version("albatross")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0+source"
+
+_HOMES = {"Agent": "agent", "Decision": "agent", "Run": "simulation", "simulate": "simulation"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"albatross.{_HOMES[name]}"), name)
+    if name in __all__:
+        return import_module(f"albatross.{name}")
+    raise AttributeError(f"module 'albatross' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,403 @@
+"""Agent: a policy on somebody's own problem, one decision and one reward at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import tempfile
+import threading
+import zipfile
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks, policies
+from albatross.errors import UnknownDecision, UnreadableAgent
+from albatross.protocol import (
+    Choice,
+    Offer,
+    diagnostics,
+    entry,
+    init,
+    noise_size,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+_FORMAT = 1  # of the saved file; raise it whenever an older file would be read wrongly
+
+
+class Decision(NamedTuple):
+    """What an agent chose. Only `id` is needed to reward it, now or after a restart."""
+
+    id: str
+    arm: int
+    action: np.ndarray  # (d,) the chosen arm's context
+    score: float  # what the policy maximised; inf for a first play that every arm gets
+    width: float  # the part of the score that is exploration
+    propensity: float | None  # the probability of this arm, None where the policy does not know it
+
+
+@entry
+def decide(policy, state, offer, noise):
+    """Choose, with a copy of the action that outlives the caller's array; False for contexts that are not finite."""
+    wrong = 0
+    for value in offer.contexts.flat:
+        wrong += not abs(value) <= np.finfo(np.float64).max  # counting vectorises, a sum of floats would not
+    choice = select(policy, state, offer, noise)
+    kept = Choice(
+        choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag
+    )
+    return wrong == 0, kept
+
+
+@entry
+def learn(policy, state, choice, reward):
+    """One reward for one choice."""
+    update(policy, state, choice, reward, 1)
+
+
+@entry
+def learn_log(policy, state, actions, arms, rewards, tag):
+    """Rewards of choices that somebody else made."""
+    for t in range(rewards.size):
+        update(policy, state, Choice(arms[t], actions[t], 0.0, 0.0, np.nan, tag), rewards[t], 1)
+
+
+@entry
+def count_choices(policy, state, offer, noise, counts):
+    """How often each arm is chosen under so many rows of noise."""
+    for t in range(noise.shape[0]):
+        counts[select(policy, state, offer, noise[t]).arm] += 1
+
+
+class Agent:
+    """A policy, its state and its random numbers: `select` an arm, play it, `update` with the reward.
+
+    Rewards may come late, in any order, or never. At most `max_pending` decisions are remembered; past that the oldest
+    is forgotten and counted in `diagnostics()["forgotten"]`. Calls from several threads are taken one at a time.
+
+    >>> agent = Agent(policies.LinTS(sigma=0.5), n_arms=3, dim=2, seed=0)
+    >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=[0, 2])
+    >>> agent.update(decision, reward=0.7)
+    >>> agent.diagnostics()["pulls"].tolist()
+    [1.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self, policy: Any, *, n_arms: int, dim: int, seed: int | None = None, max_pending: int = 10_000
+    ) -> None:
+        checks.whole("n_arms", n_arms, least=1)
+        checks.whole("dim", dim, least=1)
+        checks.whole("max_pending", max_pending, least=1)
+        if seed is not None:
+            checks.whole("seed", seed, least=0)
+        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+        parameters = resolve(policy, int(n_arms), int(dim), None)
+        state = init(parameters, int(n_arms), int(dim), rng)
+        self._settle(policy, parameters, state, rng, int(n_arms), int(dim), int(max_pending))
+        self._name = secrets.token_hex(4)
+        self._made = 0
+        self._forgotten = 0
+
+    def _settle(
+        self, policy: Any, parameters: Any, state: Any, rng: Any, n_arms: int, dim: int, max_pending: int
+    ) -> None:
+        self.policy, self.n_arms, self.dim, self.max_pending = policy, n_arms, dim, max_pending
+        self._parameters, self._state, self._rng = parameters, state, rng
+        self._noise_size = noise_size(parameters, n_arms, dim)
+        self._no_noise = np.empty(0)
+        self._all_eligible = np.ones(n_arms, bool)
+        self._pending: dict[str, Choice] = {}
+        self._pending_of_arm = np.zeros(n_arms, np.int64)
+        offer = Offer(np.zeros((n_arms, dim)), self._all_eligible, self._pending_of_arm)
+        choice = Choice(0, np.zeros(dim), 0.0, 0.0, 0.0, np.zeros(tag_size(parameters)))
+        self._decide = decide.prepared(parameters, state, offer, self._no_noise)
+        self._learn = learn.prepared(parameters, state, choice, 0.0)
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, n_arms={self.n_arms}, dim={self.dim})"
+
+    # ------------------------------------------------------------------------------------- a decision, a reward
+
+    def select(self, contexts: Any, eligible: Any = None) -> Decision:
+        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` a mask or a list of arms."""
+        mask = self._all_eligible if eligible is None else self._eligible(eligible)
+        offer = Offer(self._contexts(contexts), mask, self._pending_of_arm)
+        with self._lock:
+            noise, rewind = self._no_noise, None
+            if self._noise_size:
+                rewind = self._rng.bit_generator.state
+                noise = self._rng.standard_normal(self._noise_size)
+            finite, choice = self._decide(self._parameters, self._state, offer, noise)
+            if not finite:
+                if rewind:
+                    self._rng.bit_generator.state = rewind
+                checks.finite_array("contexts", offer.contexts, (self.n_arms, self.dim))
+            self._made += 1
+            name = f"{self._name}-{self._made}"
+            if len(self._pending) >= self.max_pending:
+                self._forget_oldest()
+            self._pending[name] = choice
+            arm, action, score, width, propensity, _ = choice
+            self._pending_of_arm[arm] += 1
+        return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
+
+    def update(self, decision: Decision | str, reward: float) -> None:
+        """Take the reward of a decision, or of a decision's id. Each decision is rewarded once."""
+        name = decision.id if isinstance(decision, Decision) else decision
+        if type(reward) is not float or not math.isfinite(reward):
+            reward = _finite_reward(reward)
+        with self._lock:
+            choice = self._pending.pop(name, None) if isinstance(name, str) else None
+            if choice is None:
+                raise UnknownDecision(self._why_unknown(name))
+            self._pending_of_arm[choice.arm] -= 1
+            self._learn(self._parameters, self._state, choice, reward)
+
+    def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
+        """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all."""
+        rewards = checks.finite_array("rewards", rewards, (None,))
+        n = rewards.size
+        arms = np.asarray(arms)
+        if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
+            raise ValueError(f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape}")
+        if n and not (0 <= arms.min() and arms.max() < self.n_arms):
+            wrong = arms.min() if arms.min() < 0 else arms.max()
+            raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {self.n_arms - 1}")
+        arms = arms.astype(np.int64)
+        if np.ndim(contexts) == 3:
+            table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
+            actions = np.ascontiguousarray(table[np.arange(n), arms])
+        else:
+            actions = checks.finite_array("contexts", contexts, (n, self.dim))
+        tag = np.full(tag_size(self._parameters), np.nan)
+        with self._lock:
+            learn_log(self._parameters, self._state, actions, arms, rewards, tag)
+
+    def propensity(self, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0) -> np.ndarray:
+        """Estimate the probability (K,) that each arm would be chosen now, from so many draws of the policy's noise.
+
+        A policy that draws nothing chooses one arm with certainty. The agent and its random numbers stay as they are.
+        """
+        checks.whole("draws", draws, least=1)
+        table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
+        offer = Offer(table, self._eligible(eligible), self._pending_of_arm)
+        draws = draws if self._noise_size else 1
+        noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
+        counts = np.zeros(self.n_arms)
+        with self._lock:
+            count_choices(self._parameters, self._state, offer, noise, counts)
+        return counts / draws
+
+    def diagnostics(self) -> dict[str, Any]:
+        """What the policy has learnt, and how many decisions are pending and were forgotten."""
+        with self._lock:
+            found = diagnostics(self._parameters, self._state)
+            return {**found, "pending": len(self._pending), "forgotten": self._forgotten, "decisions": self._made}
+
+    # ------------------------------------------------------------------------------------------------ the border
+
+    def _contexts(self, contexts: Any) -> np.ndarray:
+        """As a C-ordered (K, d) array of float64. That it is finite is checked in compiled code."""
+        array, shape = contexts, (self.n_arms, self.dim)
+        if type(array) is np.ndarray and array.shape == shape and array.dtype == np.float64 and array.flags.carray:
+            return array
+        if type(array) is not np.ndarray or array.dtype != np.float64 or not array.flags.carray:
+            try:
+                array = np.ascontiguousarray(contexts, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"contexts must be numbers of shape ({self.n_arms}, {self.dim}) or ({self.dim},)"
+                ) from None
+            array = array.reshape(np.shape(contexts))
+        if array.shape == shape:
+            return array
+        if array.shape == (self.dim,):
+            return np.ascontiguousarray(np.broadcast_to(array, shape))
+        if array.ndim == 2 and array.shape[0] == self.n_arms:
+            raise ValueError(f"arms have {array.shape[1]} features, this agent was built for {self.dim}")
+        if array.ndim == 2 and array.shape[1] == self.dim:
+            raise ValueError(f"contexts of {array.shape[0]} arms given, this agent was built for {self.n_arms}")
+        raise ValueError(
+            f"contexts must have shape ({self.n_arms}, {self.dim}), or ({self.dim},) shared by all arms, "
+            f"got {array.shape}"
+        )
+
+    def _eligible(self, eligible: Any) -> np.ndarray:
+        if eligible is None:
+            return self._all_eligible
+        given = np.asarray(eligible)
+        if given.size == 0:
+            raise ValueError("eligible is empty: at least one arm must be eligible")
+        if given.dtype == bool:
+            if given.shape != (self.n_arms,):
+                raise ValueError(f"eligible has shape {given.shape}, a mask needs ({self.n_arms},)")
+            if not given.any():
+                raise ValueError("eligible is False for every arm: at least one must be eligible")
+            return given
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"eligible must be a mask of {self.n_arms} booleans or a list of arms, got {eligible!r}")
+        if given.min() < 0 or given.max() >= self.n_arms:
+            wrong = given.min() if given.min() < 0 else given.max()
+            raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {self.n_arms - 1}")
+        mask = np.zeros(self.n_arms, bool)
+        mask[given] = True
+        return mask
+
+    def _forget_oldest(self) -> None:
+        oldest = next(iter(self._pending))
+        self._pending_of_arm[self._pending.pop(oldest).arm] -= 1
+        self._forgotten += 1
+
+    def _why_unknown(self, name: Any) -> str:
+        prefix, _, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
+        if not (prefix and number.isdecimal()):
+            return f"{name!r} is not a decision: give what select returned, or its id"
+        if prefix != self._name:
+            return f"decision {name} was made by another agent"
+        if not 1 <= int(number) <= self._made:
+            return f"decision {name} was never made"
+        return f"decision {name} is not pending: it was rewarded before, or forgotten ({self._forgotten} were)"
+
+    # ----------------------------------------------------------------------------------------------- save and load
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything, pending decisions and random numbers included, as one file: arrays and JSON, no code."""
+        with self._lock:
+            header = {
+                "albatross-agent": _FORMAT,
+                "policy": _describe_policy(self.policy),
+                "n_arms": self.n_arms,
+                "dim": self.dim,
+                "max_pending": self.max_pending,
+                "name": self._name,
+                "made": self._made,
+                "forgotten": self._forgotten,
+                "pending": list(self._pending),
+                "rng": _plain(self._rng.bit_generator.state),
+            }
+            arrays = {f"state/{key}": value for key, value in _leaves(self._state)}
+            waiting = list(self._pending.values())
+            for field in Choice._fields:
+                arrays[f"pending/{field}"] = np.array([getattr(choice, field) for choice in waiting])
+            arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+            _write_whole(Path(path), arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Any = None) -> Agent:
+        """Read a saved agent, which goes on bit for bit. `policy` is needed for a policy of your own."""
+        header, arrays = _read_whole(Path(path))
+        try:
+            policy = _restore_policy(header["policy"], policy)
+            n_arms, dim = int(header["n_arms"]), int(header["dim"])
+            rng = np.random.Generator(np.random.SFC64())
+            parameters = resolve(policy, n_arms, dim, None)
+            state = init(parameters, n_arms, dim, rng)
+            rng.bit_generator.state = _numpy_state(header["rng"])
+            for key, leaf in _leaves(state):
+                saved = arrays[f"state/{key}"]
+                if saved.shape != leaf.shape or saved.dtype != leaf.dtype:
+                    raise UnreadableAgent(f"{path}: {key} has shape {saved.shape}, this version needs {leaf.shape}")
+                leaf[...] = saved
+            agent = cls.__new__(cls)
+            agent._settle(policy, parameters, state, rng, n_arms, dim, int(header["max_pending"]))
+            agent._name, agent._made, agent._forgotten = header["name"], header["made"], header["forgotten"]
+            fields = [arrays[f"pending/{field}"] for field in Choice._fields]
+            for i, name in enumerate(header["pending"]):
+                arm, action, score, width, propensity, tag = (column[i] for column in fields)
+                agent._pending[name] = Choice(
+                    int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy()
+                )
+                agent._pending_of_arm[int(arm)] += 1
+        except (KeyError, TypeError, IndexError) as error:
+            raise UnreadableAgent(f"{path} is not a whole saved agent: {error!r}") from error
+        return agent
+
+
+def _finite_reward(reward: Any) -> float:
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise ValueError(f"reward must be a number, not {reward!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"reward must be finite, not {number}")
+    return number
+
+
+def _leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
+    """The arrays of a state by name, through nested NamedTuples and tuples."""
+    if isinstance(state, np.ndarray):
+        return [(prefix, state)]
+    names = getattr(state, "_fields", range(len(state)))
+    return [
+        leaf
+        for name, part in zip(names, state, strict=True)
+        for leaf in _leaves(part, f"{prefix}.{name}" if prefix else str(name))
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """A bit generator's state as JSON knows it."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _numpy_state(saved: dict[str, Any]) -> dict[str, Any]:
+    inner = {key: np.array(part, np.uint64) for key, part in saved["state"].items()}
+    return {**saved, "state": inner}
+
+
+def _describe_policy(policy: Any) -> dict[str, Any]:
+    if is_dataclass(policy):
+        return {"name": type(policy).__name__, "parameters": asdict(policy)}  # type: ignore[arg-type]
+    return {"name": type(policy).__name__, "parameters": policy._asdict()}
+
+
+def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
+    name = saved["name"]
+    if given is not None:
+        if _describe_policy(given) != saved:
+            raise UnreadableAgent(f"the saved agent's policy is {name}({saved['parameters']}), not {given!r}")
+        return given
+    known = {entry.policy.__name__: entry.policy for entry in policies.CATALOGUE.values()}
+    if name not in known:
+        raise UnreadableAgent(f"the saved agent's policy {name} is not of this library: Agent.load(path, policy=...)")
+    return known[name](**saved["parameters"])
+
+
+def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write to a temporary name and rename: a reader sees the old file or the whole new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _read_whole(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        version = header["albatross-agent"]
+    except FileNotFoundError:
+        raise
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError, IndexError, AttributeError) as error:
+        raise UnreadableAgent(f"{path} is cut or is not a saved agent: {error}") from error
+    if version != _FORMAT:
+        raise UnreadableAgent(f"{path} is of format {version}, this version of Albatross reads format {_FORMAT}")
+    return header, arrays

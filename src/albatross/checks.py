@@ -1,0 +1,70 @@
+"""Checks of arguments at the border. Each names the argument, what was given and what is needed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def _number(name: str, value: Any, needed: str) -> float:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ValueError(f"{name} must be {needed}, not {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be {needed}, not {value!r}")
+    return float(value)
+
+
+def positive(name: str, value: Any) -> None:
+    """A finite number above 0."""
+    if _number(name, value, "a positive number") <= 0:
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
+
+
+def at_least_zero(name: str, value: Any) -> None:
+    """A finite number of at least 0."""
+    if _number(name, value, "a number >= 0") < 0:
+        raise ValueError(f"{name} must be a number >= 0, not {value!r}")
+
+
+def probability(name: str, value: Any) -> None:
+    """A number strictly between 0 and 1."""
+    if not 0 < _number(name, value, "a number strictly between 0 and 1") < 1:
+        raise ValueError(f"{name} must be a number strictly between 0 and 1, not {value!r}")
+
+
+def whole(name: str, value: Any, *, least: int) -> None:
+    """An integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, not {value!r}")
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """One of a few words."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def flag(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """`value` as a C-ordered float array of finite numbers; None in `shape` stands for any length."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {type(value).__name__}") from None
+    fits = len(shape) == np.ndim(value) and all(
+        want in (None, have) for want, have in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{name} must have shape ({wanted}), got {np.shape(value)}")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, but holds {array[where]} at {where}")
+    return array

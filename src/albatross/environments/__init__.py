@@ -1,0 +1,8 @@
+"""Problems to play: what is drawn once a trial, and what is drawn every round."""
+
+from __future__ import annotations
+
+from albatross.environments.mixture import Mixture
+from albatross.environments.recorded import Recorded
+
+__all__ = ["Mixture", "Recorded"]

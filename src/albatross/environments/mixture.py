@@ -1,0 +1,70 @@
+"""Mixture: K arms with biases mu_i and fresh Gaussian contexts, mean reward mu_i + <alpha_i, theta*>.
+
+The problem of Ghosh, Sankararaman and Ramchandran (2021), Sections 3.1 and 6.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.normals import fill_normal
+from albatross.protocol import Rounds, begin, describe, draw
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm; drawn anew each trial, or given.
+
+    >>> Mixture(n_arms=2, dim=3, theta_norm=0.5)
+    Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None)
+    """
+
+    n_arms: int
+    dim: int
+    theta_norm: float = 1.0
+    noise_sd: float = 1.0
+    theta: Any = None  # (d,)
+    biases: Any = None  # (K,)
+
+    def __post_init__(self) -> None:
+        checks.whole("n_arms", self.n_arms, least=1)
+        checks.whole("dim", self.dim, least=1)
+        checks.at_least_zero("theta_norm", self.theta_norm)
+        checks.at_least_zero("noise_sd", self.noise_sd)
+        if self.theta is not None:
+            object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)))
+            object.__setattr__(self, "theta_norm", float(np.linalg.norm(self.theta)))
+        if self.biases is not None:
+            object.__setattr__(self, "biases", checks.finite_array("biases", self.biases, (self.n_arms,)))
+
+
+class MixtureInstance(NamedTuple):
+    theta: np.ndarray  # (d,)
+    biases: np.ndarray  # (K,)
+    noise_sd: float
+
+
+@begin.register
+def begin_mixture(env: Mixture, rng: np.random.Generator) -> MixtureInstance:
+    direction = rng.standard_normal(env.dim)
+    theta = env.theta_norm * direction / np.linalg.norm(direction) if env.theta is None else env.theta
+    drawn = rng.uniform(-1.0, 1.0, env.n_arms)
+    return MixtureInstance(theta, drawn if env.biases is None else env.biases, float(env.noise_sd))
+
+
+@draw.register
+def draw_mixture(instance: MixtureInstance, chunk: Rounds, rng: np.random.Generator) -> None:
+    fill_normal(chunk.contexts, rng)
+    np.matmul(chunk.contexts, instance.theta, out=chunk.means)
+    chunk.means[:] += instance.biases
+    fill_normal(chunk.noise, rng)
+    chunk.noise[:] *= instance.noise_sd
+
+
+@describe.register
+def describe_mixture(instance: MixtureInstance) -> dict[str, Any]:
+    return {"theta": instance.theta, "biases": instance.biases}

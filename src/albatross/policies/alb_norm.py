@@ -1,0 +1,251 @@
+"""ALB-Norm: OFUL+ in epochs that double, each with the norm bound that the last one's confidence set allows.
+
+Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. Without a first bound b_1 the policy makes its own: 2 tau plays
+of one arm, whose differences in pairs know nothing of its bias (Section 3.3). Then every arm is played once, and epoch i
+plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
+
+    b_{i+1} = max{||theta|| : theta in the confidence set} = ||theta_hat|| + K,
+
+which may be higher than b_i. By default OFUL+ goes on over epochs with what it has learnt; `restart=True` forgets all
+but each arm's first play, as the paper's proof has it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.confidence import initial_norm_bound
+from albatross.linalg import Ridge, absorb, norm, ridge
+from albatross.policies.oful_plus import (
+    OFULPlusParameters,
+    OFULPlusState,
+    ball_parameters,
+    ball_radius,
+    check_ball,
+    restart,
+)
+from albatross.protocol import (
+    Choice,
+    compiled,
+    diagnostics,
+    init,
+    noise_size,
+    pick_uniformly,
+    resolve,
+    select,
+    update,
+)
+
+_EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
+_ENOUGH_EPOCHS = 54  # 2^53 rounds and more
+_HARDLY_ANY = 1e-12  # ridge: ordinary least squares, but 0 along directions that contexts never take
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALBNorm:
+    """ALB-Norm (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1)."""
+
+    norm_bound: float | None = None
+    explore: int | None = None
+    explore_arm: int | str = 0
+    delta_explore: float = 0.1
+    epoch_length: int = 100
+    delta: float = 0.1
+    sigma: float = 1.0
+    rho_min: float = 1.0
+    form: str = "main"
+    scale: float = 0.5
+    estimator: str = "centered"
+    restart: bool = False
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        if self.norm_bound is not None:
+            checks.at_least_zero("norm_bound", self.norm_bound)
+        if self.explore is not None:
+            checks.whole("explore", self.explore, least=1)
+        if self.explore_arm != "random":
+            checks.whole("explore_arm", self.explore_arm, least=0)
+        checks.probability("delta_explore", self.delta_explore)
+        checks.whole("epoch_length", self.epoch_length, least=1)
+        checks.flag("restart", self.restart)
+        check_ball(self)
+
+
+class ALBNormParameters(NamedTuple):
+    first: OFULPlusParameters  # OFUL+ of the first epoch
+    epoch_length: float  # T_1
+    explore: float  # tau, 0 where b_1 is given
+    explore_arm: int  # -1: drawn by init
+    delta_explore: float  # delta_s
+    restart: int
+    max_epochs: int
+
+
+class ALBNormState(NamedTuple):
+    inner: OFULPlusState
+    pulls: np.ndarray  # (K,) all plays, those of the start and of earlier epochs included
+    clock: np.ndarray  # (3,) int64: the epoch, counted from 0; plays of the start so far; the arm of the start
+    norm_bounds: np.ndarray  # (max_epochs + 1,) b_1, b_2, ...
+    epoch_ends: np.ndarray  # (2, max_epochs) rewards received when b_{i+1} was set, and K at that moment
+    forced: np.ndarray  # (K, d + 1) S: context and reward of every arm's first play; empty without restart
+    start: Ridge  # least squares on the pairs' differences; empty where b_1 is given
+    half_pair: np.ndarray  # (d + 1,) context and reward of the start that wait for their partner
+
+
+@resolve.register
+def resolve_alb_norm(policy: ALBNorm, n_arms, dim, horizon):
+    explore = 2 * dim if policy.explore is None else policy.explore
+    if policy.norm_bound is None and explore <= dim:
+        raise ValueError(
+            f"explore={explore} pairs cannot estimate {dim} coordinates: take more than {dim}, better 2 x {dim}, "
+            "or give norm_bound"
+        )
+    arm = -1 if policy.explore_arm == "random" else int(policy.explore_arm)
+    if arm >= n_arms:
+        raise ValueError(f"explore_arm={arm} is not one of the arms 0 to {n_arms - 1}")
+    epochs = _ENOUGH_EPOCHS
+    if horizon is not None:
+        epochs = min(epochs, math.ceil(math.log2(horizon / policy.epoch_length + 1.0)) + 1)
+    norm_bound = 1.0 if policy.norm_bound is None else policy.norm_bound  # 1: the least that the start can find
+    first = ball_parameters(policy, norm_bound=norm_bound, rounds=policy.epoch_length)
+    return ALBNormParameters(
+        first=first,
+        epoch_length=float(policy.epoch_length),
+        explore=float(explore) if policy.norm_bound is None else 0.0,
+        explore_arm=arm,
+        delta_explore=float(policy.delta_explore),
+        restart=int(policy.restart),
+        max_epochs=epochs,
+    )
+
+
+@init.register
+def init_alb_norm(policy: ALBNormParameters, n_arms, dim, rng):
+    arm = policy.explore_arm if policy.explore_arm >= 0 else rng.integers(n_arms)
+    norm_bounds = np.zeros(policy.max_epochs + 1)
+    norm_bounds[0] = policy.first.norm_bound
+    return ALBNormState(
+        inner=init(policy.first, n_arms, dim, rng),
+        pulls=np.zeros(n_arms),
+        clock=np.array([0, 0, arm], np.int64),
+        norm_bounds=norm_bounds,
+        epoch_ends=np.zeros((2, policy.max_epochs)),
+        forced=np.zeros((n_arms if policy.restart else 0, dim + 1)),
+        start=ridge(dim if policy.explore else 0, strength=_HARDLY_ANY),
+        half_pair=np.zeros(dim + 1 if policy.explore else 0),
+    )
+
+
+@noise_size.register
+def noise_size_alb_norm(policy: ALBNormParameters, n_arms, dim):
+    return 1 if policy.explore else 0
+
+
+@compiled
+def exploring(policy, state):
+    """Whether the start, 2 tau plays of one arm, is still on."""
+    return state.clock[_EXPLORED] < 2.0 * policy.explore
+
+
+@compiled
+def epoch_policy(policy, state):
+    """OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
+    epoch = state.clock[_EPOCH]
+    doubled = 2.0**epoch
+    rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
+    first = policy.first
+    return OFULPlusParameters(
+        first.form,
+        state.norm_bounds[epoch],
+        rounds,
+        first.delta / doubled,
+        first.sigma,
+        first.rho_min,
+        first.centered,
+        first.random_ties,
+    )
+
+
+@select.register
+def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
+    if exploring(policy, state):
+        arm, propensity = state.clock[_ARM], 1.0
+        if not offer.eligible[arm]:
+            arm, propensity = pick_uniformly(offer.eligible, noise[0])
+        return Choice(arm, offer.contexts[arm], np.inf, np.inf, propensity, np.empty(0))
+    return select(epoch_policy(policy, state), state.inner, offer, noise[:0])
+
+
+@update.register
+def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
+    arm = choice.arm
+    state.pulls[arm] += n
+    if exploring(policy, state) and arm == state.clock[_ARM]:
+        explore_pair(policy, state, choice.action, reward)
+        return
+    if policy.restart and state.inner.fit.weight[arm] == 0.0:
+        remember(state.forced[arm], choice.action, reward)
+    inner = epoch_policy(policy, state)
+    update(inner, state.inner, choice, reward, n)
+    if state.inner.plays[0] >= inner.rounds and not exploring(policy, state):
+        end_epoch(policy, state, inner)
+
+
+@compiled
+def remember(row, x, reward):
+    """Context and reward as one row."""
+    for j in range(x.size):
+        row[j] = x[j]
+    row[x.size] = reward
+
+
+@compiled
+def explore_pair(policy, state, x, reward):
+    """One play of the start: every second one makes a pair with the one before, the last one makes b_1."""
+    dim = x.size
+    if state.clock[_EXPLORED] % 2 == 0:
+        remember(state.half_pair, x, reward)
+    else:
+        absorb(state.start, state.half_pair[:dim] - x, state.half_pair[dim] - reward)
+    state.clock[_EXPLORED] += 1
+    if not exploring(policy, state):
+        state.norm_bounds[0] = initial_norm_bound(
+            norm(state.start.theta), policy.explore, dim, policy.first.sigma, policy.delta_explore
+        )
+
+
+@compiled
+def end_epoch(policy, state, inner):
+    """b_{i+1} = ||theta_hat|| + K, and the next epoch begins."""
+    epoch = state.clock[_EPOCH]
+    if epoch >= policy.max_epochs:
+        return
+    theta, reach = state.inner.fit.theta, ball_radius(inner, state.inner)
+    state.norm_bounds[epoch + 1] = norm(theta) + reach
+    state.epoch_ends[0, epoch] = np.sum(state.pulls)
+    state.epoch_ends[1, epoch] = reach
+    state.clock[_EPOCH] = epoch + 1
+    if policy.restart:
+        restart(state.inner.fit, state.forced)
+        state.inner.plays[0] = 0.0
+
+
+@diagnostics.register
+def diagnostics_alb_norm(policy: ALBNormParameters, state) -> dict[str, Any]:
+    epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state)
+    found = diagnostics(epoch_policy(policy, state), state.inner)
+    return {
+        **found,
+        "pulls": state.pulls.copy(),
+        "epoch": epoch + 1 if started else 0,
+        "norm_bounds": state.norm_bounds[: epoch + 1].copy() if started else np.empty(0),
+        "epoch_ends": state.epoch_ends[0, :epoch].astype(np.int64),
+        "radii": state.epoch_ends[1, :epoch].copy(),
+        "explored": int(state.clock[_EXPLORED]),
+    }

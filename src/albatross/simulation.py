@@ -1,0 +1,295 @@
+"""Play policies against an environment: many trials, in threads, paired, at the speed of compiled code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from albatross import checks
+from albatross.protocol import (
+    Offer,
+    Rounds,
+    begin,
+    describe,
+    diagnostics,
+    draw,
+    entry,
+    init,
+    noise_size,
+    resolve,
+    select,
+    update,
+)
+
+_CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
+_MOST_RECORDED = 2_000
+
+
+class Tally(NamedTuple):
+    """One trial of one policy as it goes: totals, and their values at the rounds that are recorded."""
+
+    totals: np.ndarray  # (2,) regret and reward so far
+    recorded: np.ndarray  # (1,) how many of the rounds below are done
+    rounds: np.ndarray  # (g,) which rounds to record, counted from 1
+    regret: np.ndarray  # (g,)
+    reward: np.ndarray  # (g,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """What one policy did in all trials. Curves are cumulative and end at the last round."""
+
+    policy: Any
+    rounds: np.ndarray  # (g,) the recorded rounds, counted from 1
+    regret: np.ndarray  # (trials, g) cumulative pseudo-regret
+    reward: np.ndarray  # (trials, g) cumulative reward
+    diagnostics: list[dict[str, Any]]  # of each trial, at its end; `truth` holds the environment's secrets
+    seconds: float  # spent playing, summed over trials; contexts not counted
+
+    def __repr__(self) -> str:
+        final = self.regret[:, -1]
+        return (
+            f"Run({self.policy!r}: {len(final)} trials of {self.rounds[-1]:,} rounds, "
+            f"regret {final.mean():,.1f} +- {final.std(ddof=1 if len(final) > 1 else 0):,.1f})"
+        )
+
+
+@entry
+def play(policy, state, chunk, n, noise, pending, tally, start):
+    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before."""
+    for t in range(n):
+        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending)
+        choice = select(policy, state, offer, noise[t])
+        mean = chunk.means[t, choice.arm]
+        reward = mean + chunk.noise[t, choice.arm]
+        update(policy, state, choice, reward, 1)
+        best = mean
+        for arm in range(chunk.means.shape[1]):
+            if chunk.eligible[t, arm] and chunk.means[t, arm] > best:
+                best = chunk.means[t, arm]
+        tally.totals[0] += best - mean
+        tally.totals[1] += reward
+        row = tally.recorded[0]
+        if row < tally.rounds.size and tally.rounds[row] == start + t + 1:
+            tally.regret[row] = tally.totals[0]
+            tally.reward[row] = tally.totals[1]
+            tally.recorded[0] = row + 1
+
+
+def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """The trial's two generators: the environment's, and the one that every policy starts from afresh.
+
+    That each policy starts from the same stream of its own is why adding a policy changes no other's numbers.
+    """
+    environment, policy = (
+        np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part))))
+        for part in (0, 1)
+    )
+    return environment, policy
+
+
+def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+    """The rounds to record: at most so many evenly spaced, "log" for logarithmic spacing, or these very rounds.
+
+    >>> recording_grid(100, 5).tolist()
+    [1, 26, 50, 75, 100]
+    >>> recording_grid(100, [10, 100]).tolist()
+    [10, 100]
+    """
+    most = _MOST_RECORDED if record is None or record == "log" else record
+    if isinstance(record, str) and record != "log":
+        raise ValueError(f"record must be a number of rounds, 'log' or the rounds themselves, not {record!r}")
+    if isinstance(most, (int, np.integer)) and not isinstance(most, bool):
+        checks.whole("record", most, least=1)
+        spaced = np.geomspace if record == "log" else np.linspace
+        first = 1.0 if most > 1 else float(horizon)
+        return np.unique(np.round(spaced(first, horizon, min(int(most), horizon))).astype(np.int64))
+    rounds = np.asarray(most)
+    if rounds.ndim != 1 or rounds.size == 0 or not np.issubdtype(rounds.dtype, np.integer):
+        raise ValueError("record must be a number of rounds, 'log' or a list of whole numbers")
+    if rounds.min() < 1 or rounds.max() > horizon:
+        raise ValueError(f"record holds rounds from {rounds.min()} to {rounds.max()}, the run has 1 to {horizon}")
+    return np.unique(rounds).astype(np.int64)
+
+
+class _Player:
+    """One policy in one trial: its state, its own stream of random numbers and its tally."""
+
+    def __init__(self, policy: Any, env: Any, horizon: int, rng: np.random.Generator, grid: np.ndarray) -> None:
+        self.parameters = resolve(policy, env.n_arms, env.dim, horizon)
+        self.state = init(self.parameters, env.n_arms, env.dim, rng)
+        self.rng = rng
+        self.noise_size = noise_size(self.parameters, env.n_arms, env.dim)
+        self.tally = Tally(np.zeros(2), np.zeros(1, np.int64), grid, np.zeros(grid.size), np.zeros(grid.size))
+        self.seconds = 0.0
+        self.loop: Any = None
+
+    def play(self, chunk: Rounds, n: int, pending: np.ndarray, start: int) -> None:
+        """Play the first n rounds of a chunk."""
+        begun = time.perf_counter()
+        noise = self.rng.standard_normal((n, self.noise_size))
+        args = (self.parameters, self.state, chunk, n, noise, pending, self.tally, start)
+        self.loop = self.loop or play.prepared(*args)
+        self.loop(*args)
+        self.seconds += time.perf_counter() - begun
+
+
+def _play_trial(policies, env, horizon, seed, trial, grid, advance, stop):  # type: ignore[no-untyped-def]
+    """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
+    env_rng, _ = streams(seed, trial)
+    instance = begin(env, env_rng)
+    players = [_Player(policy, env, horizon, streams(seed, trial)[1], grid) for policy in policies]
+    size = max(1, _CHUNK_BYTES // (8 * env.n_arms * env.dim))
+    table = (size, env.n_arms)
+    chunk = Rounds(np.empty((*table, env.dim)), np.ones(table, bool), np.empty(table), np.empty(table))
+    pending = np.zeros(env.n_arms, np.int64)  # rewards come at once
+    for start in range(0, horizon, size):
+        if stop.is_set():
+            return None
+        # A chunk is always drawn whole, so that a longer horizon begins with the same rounds as a shorter one.
+        draw(instance, chunk, env_rng)
+        n = min(size, horizon - start)
+        for player in players:
+            player.play(chunk, n, pending, start)
+        advance(n)
+    truth = describe(instance)
+    return [(p.tally, p.seconds, {**diagnostics(p.parameters, p.state), "truth": truth}) for p in players]
+
+
+@overload
+def simulate(
+    policy: Mapping[str, Any],
+    env: Any,
+    *,
+    horizon: int,
+    trials: int = ...,
+    seed: int = ...,
+    workers: int | None = ...,
+    record: Any = ...,
+    progress: bool | None = ...,
+) -> dict[str, Run]: ...
+@overload
+def simulate(
+    policy: Any,
+    env: Any,
+    *,
+    horizon: int,
+    trials: int = ...,
+    seed: int = ...,
+    workers: int | None = ...,
+    record: Any = ...,
+    progress: bool | None = ...,
+) -> Run: ...
+def simulate(
+    policy: Any,
+    env: Any,
+    *,
+    horizon: int,
+    trials: int = 1,
+    seed: int = 0,
+    workers: int | None = None,
+    record: int | str | Sequence[int] | np.ndarray | None = None,
+    progress: bool | None = None,
+) -> Any:
+    """Play one policy, or a dict of them, `trials` times; every policy of a trial meets the same contexts and noise.
+
+    The numbers depend on `seed` alone, not on `workers` (all cores by default) nor on which other policies play.
+    `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. `progress` shows a
+    bar; by default on a terminal with rich installed.
+
+    >>> from albatross import environments, policies
+    >>> env = environments.Mixture(n_arms=3, dim=2, noise_sd=0.1)
+    >>> run = simulate(policies.Greedy(), env, horizon=50, trials=2, seed=1)
+    >>> run.regret.shape, run.rounds[-1].item()
+    ((2, 50), 50)
+    """
+    named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
+    if not named:
+        raise ValueError("simulate needs at least one policy")
+    checks.whole("horizon", horizon, least=1)
+    checks.whole("trials", trials, least=1)
+    checks.whole("seed", seed, least=0)
+    limit = getattr(env, "length", None)
+    if limit is not None and horizon > limit:
+        raise ValueError(f"horizon={horizon} is longer than the {limit} rounds of {env!r}")
+    workers = min(_default_workers() if workers is None else workers, trials)
+    checks.whole("workers", workers, least=1)
+    grid = recording_grid(horizon, record)
+    for each in named.values():  # a wrong parameter is told before any work, and in this thread
+        resolve(each, env.n_arms, env.dim, horizon)
+
+    stop = threading.Event()
+
+    with threadpool_limits(1, user_api="blas"), _progress_bar(horizon * trials, progress) as advance:
+
+        def run_trial(trial: int) -> Any:
+            return _play_trial(list(named.values()), env, horizon, seed, trial, grid, advance, stop)
+
+        if workers == 1:
+            done = [run_trial(trial) for trial in range(trials)]
+        else:
+            done = _in_threads(run_trial, trials, workers, stop)
+
+    runs = {}
+    for (name, each), played in zip(named.items(), zip(*done, strict=True), strict=True):
+        tallies, seconds, found = zip(*played, strict=True)
+        runs[name] = Run(
+            policy=each,
+            rounds=grid,
+            regret=np.stack([tally.regret for tally in tallies]),
+            reward=np.stack([tally.reward for tally in tallies]),
+            diagnostics=list(found),
+            seconds=sum(seconds),
+        )
+    return runs if isinstance(policy, Mapping) else runs[""]
+
+
+def _default_workers() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
+    """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(run_trial, trial) for trial in range(trials)]
+        try:
+            waiting = set(futures)
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+@contextmanager
+def _progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
+    """Yields a function that takes rounds done; draws a bar where one is wanted and rich is installed."""
+    if wanted is None:
+        wanted = sys.stderr.isatty()
+    if wanted:
+        try:
+            from rich.console import Console
+            from rich.progress import Progress, TimeRemainingColumn
+        except ImportError:
+            wanted = False
+    if not wanted:
+        yield lambda n: None
+        return
+    columns = (*Progress.get_default_columns()[:-1], TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("playing", total=total)
+        yield lambda n: bar.advance(task, n)
