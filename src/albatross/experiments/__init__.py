@@ -1,0 +1,8 @@
+"""The paper's panels: for each its settings, what it runs and how it is drawn."""
+
+from __future__ import annotations
+
+from albatross.experiments import norm_estimates, norm_regret
+from albatross.experiments.results import Panel
+
+PANELS: dict[str, Panel] = {**norm_regret.PANELS, **norm_estimates.PANELS}

@@ -1,0 +1,106 @@
+"""Panel (c): ALB-Norm's estimates of the norm, epoch by epoch, on the problems of panels (a) and (b).
+
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. With the paper's own estimator the estimates fall through the
+truth, and with the constants of Appendix A they explode; both are drawn beside the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross import simulate
+from albatross.experiments import norm_regret
+from albatross.experiments.results import Outcome, Panel, claim
+from albatross.report import figures
+from albatross.simulation import Run
+
+SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0], "last_bounds": [0.3, 1.25]}
+LABELS = {
+    "alb-norm": "ALB-Norm",
+    "alb-norm-paper": "the paper's estimator",
+    "alb-norm-literal": "Appendix A to the letter",
+}
+_COLOURS = {0.1: "#0072B2", 1.0: "#D55E00"}
+
+
+def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """ALB-Norm three times: default, with the paper's estimator, and with all of Appendix A."""
+    all_of_them = norm_regret.contenders(settings)
+    paper = norm_regret.contenders({**settings, "estimator": "paper"})
+    return {
+        "alb-norm": all_of_them["alb-norm"],
+        "alb-norm-paper": paper["alb-norm"],
+        "alb-norm-literal": all_of_them["alb-norm-literal"],
+    }
+
+
+def plot(runs: Mapping[tuple[str, float], Run]) -> Figure:
+    """b_i against i: the default, and the two readings that do not come out."""
+    figure, axes = figures.new_figure(3, height=3.5)
+    for (name, truth), run in runs.items():
+        bounds = norm_regret.norm_bounds(run)
+        place = axes[list(LABELS).index(name)]
+        epochs = np.arange(1, bounds.shape[1] + 1)
+        figures.draw_band(place, epochs, bounds, label=f"estimates, norm {truth:g}", colour=_COLOURS[truth], marker="o")
+        place.axhline(truth, color=_COLOURS[truth], linestyle=":", linewidth=1.2, label=f"truth, {truth:g}")
+        place.set_title(LABELS[name])
+        place.set_yscale("log")
+        place.set_xticks(epochs)
+        place.set_xlabel("epoch")
+    axes[0].set_ylabel("bound on the norm, $b_i$")
+    trials = len(next(iter(runs.values())).regret)
+    figures.explain_band(axes[0], trials, loc="upper right")  # the others have the same lines
+    return figure
+
+
+def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """The estimates at both norms."""
+    runs: dict[tuple[str, float], Run] = {}
+    claims = []
+    for truth, highest in zip(settings["theta_norms"], settings["last_bounds"], strict=True):
+        here = {**settings, "theta_norm": truth}
+        found = simulate(
+            contenders(here),
+            norm_regret.problem(here),
+            horizon=settings["horizon"],
+            trials=trials,
+            seed=seed,
+            record=[settings["horizon"]],
+        )
+        runs.update({(name, truth): each for name, each in found.items()})
+        bounds = norm_regret.norm_bounds(found["alb-norm"])
+        claims += norm_regret.estimate_claims(bounds, truth, highest)
+        literal = norm_regret.norm_bounds(found["alb-norm-literal"])[:, 1].mean()
+        claims.append(
+            claim(
+                f"with Appendix A to the letter the first refinement explodes (norm {truth:g})",
+                2.5e3 <= literal <= 2.7e3,
+                f"mean of b_2 is {literal:,.0f}",
+                "2,500 to 2,700, from b_1 = 10",
+            )
+        )
+    columns: dict[str, list[Any]] = {"policy": [], "theta_norm": [], "trial": [], "epoch": [], "norm_bound": []}
+    for (name, truth), each in runs.items():
+        for trial, bounds in enumerate(norm_regret.norm_bounds(each)):
+            for epoch, bound in enumerate(bounds, start=1):
+                for column, value in zip(columns.values(), (name, truth, trial, epoch, bound), strict=True):
+                    column.append(value)
+    return Outcome(
+        policies={
+            f"{name}-{truth:g}": {
+                **norm_regret.describe(name, each),
+                "label": f"{LABELS[name]}, norm {truth:g}",
+            }
+            for (name, truth), each in runs.items()
+        },
+        claims=claims,
+        curves={name: np.array(column) for name, column in columns.items()},
+        draw=lambda: plot(runs),
+    )
+
+
+PANELS = {"c": Panel("c", "estimates of the norm", SETTINGS, run)}

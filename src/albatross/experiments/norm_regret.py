@@ -1,0 +1,212 @@
+"""Panels (a) and (b): regret of ALB-Norm between OFUL+, told a bound of 10, and an oracle that is told the norm.
+
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. The default reading stands on the left of the figure; on the
+right the same problem with the constants of Appendix A to the letter, which at this size reproduce nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross import environments, policies, simulate
+from albatross.experiments.results import Outcome, Panel, claim
+from albatross.report import figures
+from albatross.simulation import Run
+
+SETTINGS: dict[str, Any] = {
+    "n_arms": 75,
+    "dim": 50,
+    "noise_sd": 0.5**0.5,  # "variance 0.5"
+    "norm_bound": 10.0,  # b_1
+    "epoch_length": 100,
+    "delta": 0.1,
+    "horizon": 12_775,  # 75 forced plays and seven epochs: 75 + 100 (2^7 - 1)
+    "form": "main",
+    "scale": 0.5,
+    "estimator": "centered",
+}
+LABELS = {
+    "alb-norm": "ALB-Norm",
+    "oful-plus": "OFUL+ told 10",
+    "oracle": "oracle: OFUL+ told the norm",
+    "ucb": "UCB, blind to contexts",
+    "lints": "LinTS",
+    "greedy": "ridge greedy",
+    "alb-norm-literal": "ALB-Norm, Appendix A to the letter",
+    "oful-plus-literal": "OFUL+ told 10, Appendix A to the letter",
+}
+_PAPER = ("alb-norm", "oful-plus", "oracle")
+_LITERAL = {"form": "appendix", "scale": 1.0, "estimator": "paper"}
+
+
+def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The paper's three, what a knowledgeable user would take instead, and the literal constants."""
+    sigma, delta = settings["noise_sd"], settings["delta"]
+    told, truth = settings["norm_bound"], settings["theta_norm"]
+    ball = {"sigma": sigma, "delta": delta}
+    default = {**ball, **{key: settings[key] for key in ("form", "scale", "estimator")}}
+    literal = {**ball, **_LITERAL}
+    epochs = {"norm_bound": told, "epoch_length": settings["epoch_length"]}
+    return {
+        "alb-norm": policies.ALBNorm(**epochs, **default),
+        "oful-plus": policies.OFULPlus(norm_bound=told, **default),
+        "oracle": policies.OFULPlus(norm_bound=truth, **default),
+        "ucb": policies.UCB(**ball),
+        "lints": policies.LinTS(sigma=sigma),
+        "greedy": policies.Greedy(),
+        "alb-norm-literal": policies.ALBNorm(**epochs, restart=True, **literal),
+        "oful-plus-literal": policies.OFULPlus(norm_bound=told, **literal),
+    }
+
+
+def problem(settings: Mapping[str, Any]) -> environments.Mixture:
+    """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm."""
+    return environments.Mixture(
+        n_arms=settings["n_arms"],
+        dim=settings["dim"],
+        theta_norm=settings["theta_norm"],
+        noise_sd=settings["noise_sd"],
+    )
+
+
+def norm_bounds(run: Run) -> np.ndarray:
+    """(trials, epochs + 1) b_1, b_2, ... of every trial."""
+    return np.stack([found["norm_bounds"] for found in run.diagnostics])
+
+
+def describe(name: str, run: Run) -> dict[str, Any]:
+    """A policy's entry in the summary."""
+    final = run.regret[:, -1]
+    entry: dict[str, Any] = {
+        "label": LABELS.get(name, name),
+        "final_mean": float(final.mean()),
+        "final_sd": float(final.std(ddof=1 if len(final) > 1 else 0)),
+    }
+    if name.startswith("alb-norm"):
+        bounds = norm_bounds(run)
+        sd = bounds.std(axis=0, ddof=1 if len(bounds) > 1 else 0)
+        entry["norm_bounds"] = {"mean": bounds.mean(axis=0).tolist(), "sd": sd.tolist()}
+    return entry
+
+
+def estimate_claims(bounds: np.ndarray, truth: float, highest: float) -> list[dict[str, Any]]:
+    """What the paper says of the norm estimates, on (trials, epochs + 1) of them."""
+    share, last = (bounds >= truth).mean(), bounds[:, -1].mean()
+    return [
+        claim(
+            f"b_i is an upper bound of the norm {truth:g}",
+            share >= 0.95,
+            f"{share:.1%} of (trial, epoch) pairs",
+            "at least 95 %",
+        ),
+        claim(
+            f"b_i converges to the norm {truth:g}",
+            truth <= last <= highest,
+            f"mean of b_{bounds.shape[1]} is {last:.3f}",
+            f"between {truth:g} and {highest:g}",
+        ),
+    ]
+
+
+def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the paper says of this panel, measured."""
+    adaptive, given, told_truth = (runs[name].regret[:, -1] for name in _PAPER)
+    between = ((told_truth < adaptive) & (adaptive < given)).sum()
+    ratio = given.mean() / adaptive.mean()
+    literal = norm_bounds(runs["alb-norm-literal"])[:, 1]
+    literal_ratio = runs["oful-plus-literal"].regret[:, -1].mean() / runs["alb-norm-literal"].regret[:, -1].mean()
+    trials = len(adaptive)
+    return [
+        claim(
+            "ALB-Norm is sandwiched between the oracle and OFUL+ in the means",
+            told_truth.mean() < adaptive.mean() < given.mean(),
+            f"{told_truth.mean():,.0f} < {adaptive.mean():,.0f} < {given.mean():,.0f}",
+            "oracle < ALB-Norm < OFUL+",
+        ),
+        claim(
+            "ALB-Norm is sandwiched trial by trial",
+            between >= 0.8 * trials,
+            f"{between} of {trials} trials",
+            "at least 20 of 25",
+        ),
+        claim("OFUL+ has 1.5 to 3 times ALB-Norm's regret", 1.5 <= ratio <= 3.0, f"{ratio:.2f}", "1.5 to 3"),
+        *estimate_claims(norm_bounds(runs["alb-norm"]), settings["theta_norm"], settings["last_bound"]),
+        claim(
+            "with Appendix A to the letter the first refinement explodes",
+            2.5e3 <= literal.mean() <= 2.7e3,
+            f"mean of b_2 is {literal.mean():,.0f}",
+            "2,500 to 2,700, from b_1 = 10",
+        ),
+        claim(
+            "with Appendix A to the letter ALB-Norm does no better than OFUL+",
+            literal_ratio < 1.1,
+            f"OFUL+ / ALB-Norm = {literal_ratio:.2f}",
+            "below 1.1",
+        ),
+    ]
+
+
+def plot(runs: Mapping[str, Run], settings: Mapping[str, Any], title: str) -> Figure:
+    """Regret of all, the literal constants beside."""
+    figure, (left, right) = figures.new_figure(2, widths=(1.35, 1.0), height=3.9)
+    literal = {name: run.regret for name, run in runs.items() if name.endswith("-literal")}
+    others = {name: run.regret for name, run in runs.items() if name not in literal}
+    rounds, trials = runs["oracle"].rounds, len(runs["oracle"].regret)
+
+    figures.draw_regret(left, rounds, others, LABELS, loud=_PAPER)
+    # UCB runs off the scale where contexts matter; the paper's three set it.
+    left.set_ylim(0, 1.5 * runs["oful-plus"].regret[:, -1].mean())
+    left.set_title(title)
+    figures.explain_band(left, trials, loc="upper left", ncols=2)
+
+    for name, values in literal.items():
+        base = name.removesuffix("-literal")
+        figures.draw_band(right, rounds, values, label=LABELS[base], colour=figures.colour(base))
+    figures.draw_band(
+        right,
+        rounds,
+        runs["oracle"].regret,
+        label="oracle, default reading",
+        colour=figures.colour("oracle"),
+        quiet=True,
+    )
+    right.set_xlim(0, rounds[-1])
+    right.set_ylim(0, 1.3 * max(values.mean(axis=0)[-1] for values in literal.values()))
+    right.set_xlabel("round")
+    figures.thousands(right.xaxis)
+    figures.thousands(right.yaxis)
+    right.set_title("Appendix A to the letter")
+    figures.explain_band(right, trials, loc="upper left")
+    return figure
+
+
+def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """Play all contenders on the same problems."""
+    runs = simulate(
+        contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=500
+    )
+    rounds = runs["oracle"].rounds
+    curves = {
+        "policy": np.repeat(list(runs), trials * rounds.size),
+        "trial": np.tile(np.repeat(np.arange(trials), rounds.size), len(runs)),
+        "round": np.tile(rounds, trials * len(runs)),
+        "regret": np.concatenate([run.regret.ravel() for run in runs.values()]),
+        "reward": np.concatenate([run.reward.ravel() for run in runs.values()]),
+    }
+    title = f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}"
+    return Outcome(
+        policies={name: describe(name, each) for name, each in runs.items()},
+        claims=claims(runs, settings),
+        curves=curves,
+        draw=lambda: plot(runs, settings, title),
+    )
+
+
+PANELS = {
+    name: Panel(name, f"regret, norm {norm:g}, b_1 = 10", {**SETTINGS, "theta_norm": norm, "last_bound": last}, run)
+    for name, norm, last in (("a", 0.1, 0.3), ("b", 1.0, 1.25))
+}

@@ -1,0 +1,111 @@
+"""A panel on disk: summary.json, curves.parquet, figure.png and figure.pdf, there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.report import figures
+
+FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
+
+
+class Outcome(NamedTuple):
+    """What running a panel gives."""
+
+    policies: dict[str, dict[str, Any]]  # by name: label, final_mean, final_sd, norm_bounds, ...
+    claims: list[dict[str, Any]]
+    curves: dict[str, np.ndarray]  # columns of one long table
+    draw: Callable[[], Figure]
+
+
+class Panel(NamedTuple):
+    """A panel of the paper: data, and one function that runs it."""
+
+    name: str
+    title: str
+    settings: Mapping[str, Any]
+    run: Callable[..., Outcome]  # run(settings, trials=, seed=)
+
+
+def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
+    """A statement about results, whether it holds, what was measured and what was wanted."""
+    return {"statement": statement, "holds": bool(holds), "value": value, "wanted": wanted}
+
+
+def _identity(panel: Panel, trials: int, seed: int) -> dict[str, Any]:
+    """What makes two runs of a panel the same run."""
+    return {
+        "panel": panel.name,
+        "title": panel.title,
+        "settings": json.loads(json.dumps(dict(panel.settings))),
+        "trials": trials,
+        "seed": seed,
+        "versions": {
+            "albatross": version("albatross"),
+            "numpy": version("numpy"),
+            "numba": version("numba"),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
+    """The stored summary of this very run, if all of its files are there."""
+    folder = out / panel.name
+    if not all((folder / name).is_file() for name in FILES):
+        return None
+    try:
+        summary = json.loads((folder / "summary.json").read_text())
+    except ValueError:
+        return None
+    same = all(summary.get(key) == value for key, value in _identity(panel, trials, seed).items())
+    return summary if same else None
+
+
+def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
+    """Run a panel and store it; returns the summary."""
+    out.mkdir(parents=True, exist_ok=True)
+    begun = time.perf_counter()
+    outcome = panel.run(panel.settings, trials=trials, seed=seed)
+    summary = {
+        **_identity(panel, trials, seed),
+        "policies": outcome.policies,
+        "claims": outcome.claims,
+        "elapsed_s": round(time.perf_counter() - begun, 2),
+    }
+    # Written aside and renamed: a run that is killed leaves nothing that a later one would trust.
+    aside = Path(tempfile.mkdtemp(prefix=f".{panel.name}-", dir=out))
+    try:
+        aside.chmod(0o755)
+        write_table(outcome.curves, aside / "curves.parquet")
+        for name in ("figure.png", "figure.pdf"):
+            figures.save(outcome.draw, aside / name)
+        (aside / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+        for name in FILES:
+            with open(aside / name, "rb+") as file:
+                os.fsync(file.fileno())
+        shutil.rmtree(out / panel.name, ignore_errors=True)
+        aside.rename(out / panel.name)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return summary
+
+
+def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
+    """A table of equally long columns as Parquet."""
+    with duckdb.connect() as database:
+        database.register("columns", dict(columns))
+        database.execute("COPY (SELECT * FROM columns) TO '" + str(path).replace("'", "''") + "' (FORMAT parquet)")

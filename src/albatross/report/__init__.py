@@ -1,0 +1,1 @@
+"""From results to figures and tables; nothing here runs an experiment."""

@@ -1,0 +1,45 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def policy_table(summary: Mapping[str, Any]) -> Table:
+    """Final regret of every policy of a panel."""
+    table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
+    table.add_column("policy")
+    table.add_column("regret", justify="right")
+    table.add_column("sd", justify="right")
+    table.add_column("norm estimates", overflow="fold")
+    for entry in summary["policies"].values():
+        bounds = entry.get("norm_bounds", {}).get("mean", [])
+        table.add_row(
+            entry["label"],
+            f"{entry['final_mean']:,.0f}",
+            f"{entry['final_sd']:,.0f}",
+            "  ".join(f"{bound:.3g}" for bound in bounds),
+        )
+    return table
+
+
+def print_panel(console: Console, summary: Mapping[str, Any]) -> None:
+    """A panel's table and its claims."""
+    console.print(policy_table(summary))
+    for claim in summary["claims"]:
+        mark = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
+        console.print(f"  {mark}  {claim['statement']}: {claim['value']} (wanted: {claim['wanted']})", highlight=False)
+
+
+def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
+    """A table of texts; the first `left` columns are words, the others numbers."""
+    table = Table(title=title, title_justify="left", box=None)
+    for position, name in enumerate(columns):
+        table.add_column(name, justify="left" if position < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,104 @@
+"""The command line, as a person meets it: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
+
+
+def albatross(*args, **options):
+    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, **options)
+
+
+def test_help_loads_nothing_heavy():
+    script = """if True:
+        import sys
+        from albatross.cli import main
+
+        sys.argv = ["albatross", "--help"]
+        try:
+            main()
+        finally:
+            print([name for name in ("numba", "numpy", "matplotlib", "duckdb", "rich") if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "reproduce" in done.stdout
+
+
+def test_reproduce_writes_a_panel_and_does_not_run_it_twice(tmp_path):
+    args = ("reproduce", "c", "--trials", "2", "--seed", "5", "--out", str(tmp_path / "new" / "results"))
+    first = albatross(*args, check=True)
+    folder = tmp_path / "new" / "results" / "c"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["trials"], summary["seed"]) == (2, 5)
+    assert {"summary.json", "curves.parquet", "figure.png", "figure.pdf"} == {path.name for path in folder.iterdir()}
+    assert "holds" in first.stdout
+    stamp = (folder / "summary.json").stat().st_mtime_ns
+    second = albatross(*args, check=True)
+    assert "already" in second.stdout
+    assert (folder / "summary.json").stat().st_mtime_ns == stamp
+
+
+def test_compare_prints_intervals_and_paired_differences_and_draws(tmp_path):
+    figure = tmp_path / "race.png"
+    done = albatross(
+        *("compare", "--env", "mixture", "--policies", "alb-norm(norm_bound=5),lints,greedy,oracle"),
+        *("--dim", "4", "--arms", "6", "--theta-norm", "1", "--horizon", "300", "--trials", "4", "--out", str(figure)),
+        check=True,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    assert "alb-norm(norm_bound=5)" in done.stdout
+    assert "oracle" in done.stdout
+    assert done.stdout.count("±") == 7
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_policies_lists_the_whole_catalogue():
+    done = albatross("policies", check=True, env={**os.environ, "COLUMNS": "200"})
+    from albatross.policies import CATALOGUE
+
+    for name, entry in CATALOGUE.items():
+        assert name in done.stdout
+        assert entry.citation in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("reproduce", "z"), "there is no panel 'z'; known are a, b, c"),
+        (("reproduce", "--trials", "0"), "'--trials'"),
+        (("compare", "--policies", "best"), "there is no policy 'best'"),
+        (("compare", "--policies", ","), "name at least one policy"),
+        (("compare", "--policies", "alb-norm(explore=3)", "--dim", "5"), "explore=3 pairs cannot estimate 5"),
+        (("compare", "--out", "nowhere/x.png"), "nowhere is not a folder"),
+        (("compare", "--noise-sd", "0"), "'--noise-sd'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_not_a_traceback(args, message, tmp_path):
+    done = albatross(*args, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    done = albatross("reproduce", "c", "--trials", "1", "--out", str(tmp_path / "file" / "results"))
+    assert done.returncode != 0
+    assert "file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_extra_the_command_says_which_one_is_missing(tmp_path):
+    # A click that cannot be imported stands for one that is not installed.
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
+    done = albatross("--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode != 0
+    assert "pip install 'albatross[lab]'" in done.stderr

@@ -1,0 +1,60 @@
+"""Policies named in words, and the numbers of a comparison."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from albatross import policies
+from albatross.experiments.compare import build, lines, split_names
+from albatross.simulation import Run
+
+KNOWN = {"sigma": 0.7, "norm_bound": 10.0}
+
+
+def test_what_the_problem_tells_is_filled_in_where_a_policy_must_know_it():
+    assert build("oful-plus", KNOWN) == policies.OFULPlus(norm_bound=10.0, sigma=0.7)
+    assert build("lints", KNOWN) == policies.LinTS(sigma=0.7)
+    assert build("greedy", KNOWN) == policies.Greedy()
+
+
+def test_alb_norm_is_told_no_norm_unless_the_text_says_so():
+    assert build("alb-norm", KNOWN) == policies.ALBNorm(sigma=0.7)
+    assert build("alb-norm(norm_bound=3, restart=True)", KNOWN) == policies.ALBNorm(
+        sigma=0.7, norm_bound=3, restart=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("linear", "there is no policy 'linear'; known are alb-norm, "),
+        ("ucb(width=3)", "ucb has no parameter 'width'; it has sigma, delta, form, scale, ties"),
+        ("ucb(3)", r"write it as ucb\(parameter=value"),
+        ("ucb(scale=", r"write it as ucb\(parameter=value"),
+        ("ucb(scale=open('x'))", r"write it as ucb\(parameter=value"),
+        ("ucb(scale=-1)", "scale must be a positive number"),
+    ],
+)
+def test_a_text_that_names_no_policy_is_explained(text, message):
+    with pytest.raises(ValueError, match=message):
+        build(text, KNOWN)
+
+
+def test_commas_inside_parentheses_do_not_separate():
+    assert split_names(" ucb(scale=1, delta=0.2) ,lints,, ") == ["ucb(scale=1, delta=0.2)", "lints"]
+
+
+def test_differences_are_paired_and_intervals_are_students():
+    def run(final):
+        curve = np.array(final, float)[:, None]
+        return Run(None, np.array([100]), curve, curve, [], seconds=0.003)
+
+    first, second = lines({"one": run([1, 2, 3]), "two": run([2, 3, 4.3])})
+    assert first.mean == 2.0
+    assert first.margin == pytest.approx(4.302652729911275 / math.sqrt(3))
+    assert second.difference == pytest.approx(1.1)
+    assert second.difference_margin == pytest.approx(4.302652729911275 * np.std([1, 1, 1.3], ddof=1) / math.sqrt(3))
+    assert first.microseconds == pytest.approx(10.0)

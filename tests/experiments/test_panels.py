@@ -1,0 +1,115 @@
+"""Panels (a) to (c) meet their acceptance lists with 25 trials, and are stored whole."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pytest
+from PIL import Image
+
+from albatross.experiments import PANELS, results
+
+TRIALS = 25
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    for panel in PANELS.values():
+        results.run(panel, trials=TRIALS, seed=0, out=folder)
+    return folder
+
+
+def summary_of(out, panel):
+    return json.loads((out / panel / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_every_claim_of_the_panel_holds(out, panel):
+    assert [claim for claim in summary_of(out, panel)["claims"] if not claim["holds"]] == []
+
+
+@pytest.mark.parametrize(
+    ("panel", "wanted"),
+    [
+        ("a", {"oful-plus": (10589, 838), "alb-norm": (4462, 315), "oracle": (2597, 144)}),
+        ("b", {"oful-plus": (5234, 286), "alb-norm": (2650, 162), "oracle": (1885, 110)}),
+    ],
+)
+def test_final_regrets_agree_with_an_independent_reference_within_sampling_error(out, panel, wanted):
+    # Mean and sd of 25 trials of the reference; the difference of two such means has sd sqrt(2/25) sd.
+    found = summary_of(out, panel)["policies"]
+    for name, (mean, sd) in wanted.items():
+        assert abs(found[name]["final_mean"] - mean) < 4 * sd * (2 / TRIALS) ** 0.5, name
+
+
+@pytest.mark.parametrize(
+    ("panel", "wanted"),
+    [
+        ("a", [10, 3.06, 1.11, 0.63, 0.44, 0.34, 0.27, 0.22]),
+        ("b", [10, 3.62, 1.91, 1.51, 1.35, 1.25, 1.18, 1.13]),
+    ],
+)
+def test_norm_estimates_agree_with_an_independent_reference(out, panel, wanted):
+    found = summary_of(out, panel)["policies"]["alb-norm"]["norm_bounds"]["mean"]
+    assert found == pytest.approx(wanted, rel=0.03)
+
+
+def test_with_the_papers_own_estimator_the_estimates_fall_through_the_truth(out):
+    found = summary_of(out, "c")["policies"]["alb-norm-paper-1"]["norm_bounds"]["mean"]
+    assert found[-1] < 0.5
+
+
+def test_a_panel_is_stored_with_its_settings_seed_versions_curves_and_figures(out):
+    for name in PANELS:
+        summary = summary_of(out, name)
+        assert summary["panel"] == name
+        assert summary["trials"] == TRIALS
+        assert summary["seed"] == 0
+        assert summary["settings"]["horizon"] == 12_775
+        assert {"albatross", "numpy", "numba", "python"} <= summary["versions"].keys()
+        assert summary["elapsed_s"] > 0
+        with Image.open(out / name / "figure.png") as picture:
+            assert picture.width > 800
+        assert (out / name / "figure.pdf").read_bytes().startswith(b"%PDF")
+    assert {"alb-norm", "oful-plus", "oracle", "ucb", "lints", "greedy"} <= summary_of(out, "a")["policies"].keys()
+
+
+def test_the_summary_is_what_the_curves_say(out):
+    rows = duckdb.sql(f"""
+        SELECT policy, avg(regret), stddev(regret), count(*) FROM '{out}/b/curves.parquet' WHERE round = 12775
+        GROUP BY policy
+    """).fetchall()
+    found = summary_of(out, "b")["policies"]
+    assert {name for name, *_ in rows} == found.keys()
+    for name, mean, sd, trials in rows:
+        assert found[name]["final_mean"] == pytest.approx(mean, rel=1e-12)
+        assert found[name]["final_sd"] == pytest.approx(sd, rel=1e-9)
+        assert trials == TRIALS
+
+
+def test_a_finished_panel_is_known_by_its_settings_and_a_damaged_one_is_not_trusted(out):
+    panel = PANELS["c"]
+    assert results.finished(panel, trials=TRIALS, seed=0, out=out) == summary_of(out, "c")
+    assert results.finished(panel, trials=TRIALS, seed=1, out=out) is None
+    assert results.finished(panel, trials=TRIALS - 1, seed=0, out=out) is None
+    other = panel._replace(settings={**panel.settings, "scale": 0.4})
+    assert results.finished(other, trials=TRIALS, seed=0, out=out) is None
+    whole = (out / "c" / "summary.json").read_text()
+    (out / "c" / "summary.json").write_text(whole[: len(whole) // 2])
+    assert results.finished(panel, trials=TRIALS, seed=0, out=out) is None
+    (out / "c" / "summary.json").write_text(whole)
+
+
+def test_a_run_that_fails_leaves_what_was_there(tmp_path):
+    def fail(settings, *, trials, seed):
+        raise RuntimeError("no")
+
+    panel = PANELS["c"]._replace(name="x", run=fail)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "summary.json").write_text("old")
+    with pytest.raises(RuntimeError):
+        results.run(panel, trials=1, seed=0, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert (tmp_path / "x" / "summary.json").read_text() == "old"
