@@ -1,0 +1,156 @@
+"""Speed as ratios, each measured in one run on the same work, best of several repeats.
+
+    make bench
+
+Floors are what the project promises; a ratio below its floor ends the run with an error.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from albatross import Agent, environments, policies, simulate
+from plain_numpy import PlainLinUCB, PlainOFULPlus
+
+N_ARMS, DIM, ROUNDS, REPEATS = 75, 50, 4_000, 5
+SIGMA = 0.5**0.5
+ENV = environments.Mixture(n_arms=N_ARMS, dim=DIM, theta_norm=1.0, noise_sd=SIGMA)
+OFUL_PLUS = policies.OFULPlus(norm_bound=10.0, sigma=SIGMA, horizon=ROUNDS)
+
+
+def best(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of some repeats, after one that is not counted."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return min(times)
+
+
+def plain_simulation() -> None:
+    """OFUL+ in plain NumPy, contexts drawn round by round."""
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal(DIM)
+    biases = rng.uniform(-1, 1, N_ARMS)
+    policy = PlainOFULPlus(N_ARMS, DIM, norm_bound=10.0, horizon=ROUNDS, sigma=SIGMA)
+    regret = 0.0
+    for _ in range(ROUNDS):
+        contexts = rng.standard_normal((N_ARMS, DIM))
+        means = biases + contexts @ theta
+        arm = policy.select(contexts)
+        policy.update(arm, contexts[arm], means[arm] + SIGMA * rng.standard_normal())
+        regret += means.max() - means[arm]
+
+
+def simulation_ratios() -> list[tuple[str, float, float, str]]:
+    trio = {
+        "ALB-Norm": policies.ALBNorm(norm_bound=10.0, sigma=SIGMA),
+        "OFUL+": OFUL_PLUS,
+        "oracle": policies.OFULPlus(norm_bound=1.0, sigma=SIGMA),
+    }
+    alone = best(lambda: simulate(OFUL_PLUS, ENV, horizon=ROUNDS, workers=1))
+    plain = best(plain_simulation)
+    together = best(lambda: simulate(trio, ENV, horizon=ROUNDS, workers=1))
+    one = best(lambda: simulate(OFUL_PLUS, ENV, horizon=ROUNDS, trials=8, workers=1))
+    two = best(lambda: simulate(OFUL_PLUS, ENV, horizon=ROUNDS, trials=8, workers=2))
+    return [
+        ("simulate OFUL+, rounds a second against plain NumPy", plain / alone, 3.5, ">="),
+        ("two workers against one", one / two, 1.7, ">="),
+        ("OFUL+, ALB-Norm and oracle paired against OFUL+ alone", together / alone, 2.0, "<="),
+    ]
+
+
+def agent_ratios() -> list[tuple[str, float, float, str]]:
+    contexts = np.random.default_rng(0).standard_normal((500, N_ARMS, DIM))
+    rewards = np.random.default_rng(1).standard_normal(500).tolist()
+
+    def stepped(agent: Agent) -> Callable[[], None]:
+        def work() -> None:
+            for table, reward in zip(contexts, rewards, strict=True):
+                agent.update(agent.select(table), reward)
+
+        return work
+
+    def plain(policy: PlainOFULPlus | PlainLinUCB) -> Callable[[], None]:
+        def work() -> None:
+            for table, reward in zip(contexts, rewards, strict=True):
+                arm = policy.select(table)
+                policy.update(arm, table[arm], reward)
+
+        return work
+
+    pairs = {
+        "OFUL+": (OFUL_PLUS, PlainOFULPlus(N_ARMS, DIM, norm_bound=10.0, horizon=ROUNDS, sigma=SIGMA)),
+        "LinUCB without biases": (policies.LinUCB(biases=False), PlainLinUCB(N_ARMS, DIM)),
+    }
+    found = []
+    for name, (policy, numpy_policy) in pairs.items():
+        agent = Agent(policy, n_arms=N_ARMS, dim=DIM, seed=0)
+        ratio = best(plain(numpy_policy)) / best(stepped(agent))
+        found.append((f"Agent on given contexts against plain NumPy: {name}", ratio, 1.5, ">="))
+    return found
+
+
+def compile_seconds() -> list[tuple[str, float, float, str]]:
+    """A process that has never compiled anything, and the next one."""
+    script = (
+        "import time; begun = time.perf_counter()\n"
+        "from albatross import environments, policies, simulate\n"
+        "env = environments.Mixture(n_arms=5, dim=4)\n"
+        "simulate(policies.ALBNorm(), env, horizon=50)\n"
+        "print(time.perf_counter() - begun)"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        times = [
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", script],
+                    env={"PATH": "", "XDG_CACHE_HOME": cache, "HOME": cache},
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+            )
+            for _ in range(2)
+        ]
+    return [
+        ("seconds of the first use of ALB-Norm, compiling", times[0], 15.0, "<="),
+        ("seconds of the next process", times[1], 1.0, "<="),
+    ]
+
+
+def memory_ratio() -> list[tuple[str, float, float, str]]:
+    """Peak memory of a run ten times as long."""
+    peaks = []
+    for horizon in (ROUNDS, 10 * ROUNDS):
+        tracemalloc.start()
+        simulate(OFUL_PLUS, ENV, horizon=horizon, workers=1, record=2_000)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return [("memory of a run ten times as long", peaks[1] / peaks[0], 1.05, "<=")]
+
+
+def main() -> None:
+    """Print all ratios; exit with 1 if one misses its floor."""
+    failed = False
+    with threadpool_limits(1, user_api="blas"):
+        for measure in (simulation_ratios, agent_ratios, memory_ratio, compile_seconds):
+            for name, value, limit, sign in measure():
+                good = value >= limit if sign == ">=" else value <= limit
+                failed |= not good
+                print(f"{'ok ' if good else 'BAD'}  {value:6.2f}  (wanted {sign} {limit:g})  {name}", flush=True)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
