@@ -44,23 +44,25 @@ class Decision(NamedTuple):
     propensity: float | None  # the probability of this arm, None where the policy does not know it
 
 
+# Python and compiled code hand each other plain tuples: a NamedTuple costs half a microsecond more each way.
+
+
 @entry
-def decide(policy, state, offer, noise):
-    """Choose, with a copy of the action that outlives the caller's array; False for contexts that are not finite."""
+def decide(policy, state, contexts, eligible, pending, noise):
+    """Whether all contexts are finite, and the fields of a choice whose action outlives the caller's array."""
     wrong = 0
-    for value in offer.contexts.flat:
+    for value in contexts.flat:
         wrong += not abs(value) <= np.finfo(np.float64).max  # counting vectorises, a sum of floats would not
-    choice = select(policy, state, offer, noise)
-    kept = Choice(
-        choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag
-    )
+    choice = select(policy, state, Offer(contexts, eligible, pending), noise)
+    kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
     return wrong == 0, kept
 
 
 @entry
-def learn(policy, state, choice, reward):
+def learn(policy, state, kept, reward):
     """One reward for one choice."""
-    update(policy, state, choice, reward, 1)
+    arm, action, score, width, propensity, tag = kept
+    update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
 
 
 @entry
@@ -71,10 +73,10 @@ def learn_log(policy, state, actions, arms, rewards, tag):
 
 
 @entry
-def count_choices(policy, state, offer, noise, counts):
+def count_choices(policy, state, contexts, eligible, pending, noise, counts):
     """How often each arm is chosen under so many rows of noise."""
     for t in range(noise.shape[0]):
-        counts[select(policy, state, offer, noise[t]).arm] += 1
+        counts[select(policy, state, Offer(contexts, eligible, pending), noise[t]).arm] += 1
 
 
 class Agent:
@@ -114,12 +116,13 @@ class Agent:
         self._noise_size = noise_size(parameters, n_arms, dim)
         self._no_noise = np.empty(0)
         self._all_eligible = np.ones(n_arms, bool)
-        self._pending: dict[str, Choice] = {}
+        self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
-        offer = Offer(np.zeros((n_arms, dim)), self._all_eligible, self._pending_of_arm)
-        choice = Choice(0, np.zeros(dim), 0.0, 0.0, 0.0, np.zeros(tag_size(parameters)))
-        self._decide = decide.prepared(parameters, state, offer, self._no_noise)
-        self._learn = learn.prepared(parameters, state, choice, 0.0)
+        contexts, tag = np.zeros((n_arms, dim)), np.zeros(tag_size(parameters))
+        self._decide = decide.prepared(
+            parameters, state, contexts, self._all_eligible, self._pending_of_arm, self._no_noise
+        )
+        self._learn = learn.prepared(parameters, state, (0, contexts[0], 0.0, 0.0, 0.0, tag), 0.0)
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -130,23 +133,23 @@ class Agent:
     def select(self, contexts: Any, eligible: Any = None) -> Decision:
         """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` a mask or a list of arms."""
         mask = self._all_eligible if eligible is None else self._eligible(eligible)
-        offer = Offer(self._contexts(contexts), mask, self._pending_of_arm)
+        contexts = self._contexts(contexts)
         with self._lock:
             noise, rewind = self._no_noise, None
             if self._noise_size:
                 rewind = self._rng.bit_generator.state
                 noise = self._rng.standard_normal(self._noise_size)
-            finite, choice = self._decide(self._parameters, self._state, offer, noise)
+            finite, kept = self._decide(self._parameters, self._state, contexts, mask, self._pending_of_arm, noise)
             if not finite:
                 if rewind:
                     self._rng.bit_generator.state = rewind
-                checks.finite_array("contexts", offer.contexts, (self.n_arms, self.dim))
+                checks.finite_array("contexts", contexts, (self.n_arms, self.dim))
             self._made += 1
             name = f"{self._name}-{self._made}"
             if len(self._pending) >= self.max_pending:
                 self._forget_oldest()
-            self._pending[name] = choice
-            arm, action, score, width, propensity, _ = choice
+            self._pending[name] = kept
+            arm, action, score, width, propensity, _ = kept
             self._pending_of_arm[arm] += 1
         return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
 
@@ -156,11 +159,11 @@ class Agent:
         if type(reward) is not float or not math.isfinite(reward):
             reward = _finite_reward(reward)
         with self._lock:
-            choice = self._pending.pop(name, None) if isinstance(name, str) else None
-            if choice is None:
+            kept = self._pending.pop(name, None) if isinstance(name, str) else None
+            if kept is None:
                 raise UnknownDecision(self._why_unknown(name))
-            self._pending_of_arm[choice.arm] -= 1
-            self._learn(self._parameters, self._state, choice, reward)
+            self._pending_of_arm[kept[0]] -= 1
+            self._learn(self._parameters, self._state, kept, reward)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all."""
@@ -169,7 +172,7 @@ class Agent:
         arms = np.asarray(arms)
         if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
             raise ValueError(f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape}")
-        if n and not (0 <= arms.min() and arms.max() < self.n_arms):
+        if n and not (arms.min() >= 0 and arms.max() < self.n_arms):
             wrong = arms.min() if arms.min() < 0 else arms.max()
             raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {self.n_arms - 1}")
         arms = arms.astype(np.int64)
@@ -189,12 +192,12 @@ class Agent:
         """
         checks.whole("draws", draws, least=1)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
-        offer = Offer(table, self._eligible(eligible), self._pending_of_arm)
+        mask = self._eligible(eligible)
         draws = draws if self._noise_size else 1
         noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
         counts = np.zeros(self.n_arms)
         with self._lock:
-            count_choices(self._parameters, self._state, offer, noise, counts)
+            count_choices(self._parameters, self._state, table, mask, self._pending_of_arm, noise, counts)
         return counts / draws
 
     def diagnostics(self) -> dict[str, Any]:
@@ -254,7 +257,7 @@ class Agent:
 
     def _forget_oldest(self) -> None:
         oldest = next(iter(self._pending))
-        self._pending_of_arm[self._pending.pop(oldest).arm] -= 1
+        self._pending_of_arm[self._pending.pop(oldest)[0]] -= 1
         self._forgotten += 1
 
     def _why_unknown(self, name: Any) -> str:
@@ -285,9 +288,8 @@ class Agent:
                 "rng": _plain(self._rng.bit_generator.state),
             }
             arrays = {f"state/{key}": value for key, value in _leaves(self._state)}
-            waiting = list(self._pending.values())
-            for field in Choice._fields:
-                arrays[f"pending/{field}"] = np.array([getattr(choice, field) for choice in waiting])
+            for field, column in zip(Choice._fields, zip(*self._pending.values(), strict=True), strict=False):
+                arrays[f"pending/{field}"] = np.array(column)
             arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
             _write_whole(Path(path), arrays)
 
@@ -310,13 +312,11 @@ class Agent:
             agent = cls.__new__(cls)
             agent._settle(policy, parameters, state, rng, n_arms, dim, int(header["max_pending"]))
             agent._name, agent._made, agent._forgotten = header["name"], header["made"], header["forgotten"]
-            fields = [arrays[f"pending/{field}"] for field in Choice._fields]
             for i, name in enumerate(header["pending"]):
-                arm, action, score, width, propensity, tag = (column[i] for column in fields)
-                agent._pending[name] = Choice(
-                    int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy()
-                )
-                agent._pending_of_arm[int(arm)] += 1
+                arm, action, score, width, propensity, tag = (arrays[f"pending/{field}"][i] for field in Choice._fields)
+                kept = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
+                agent._pending[name] = kept
+                agent._pending_of_arm[kept[0]] += 1
         except (KeyError, TypeError, IndexError) as error:
             raise UnreadableAgent(f"{path} is not a whole saved agent: {error!r}") from error
         return agent
@@ -396,7 +396,16 @@ def _read_whole(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         version = header["albatross-agent"]
     except FileNotFoundError:
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError, IndexError, AttributeError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        KeyError,
+        EOFError,
+        OSError,
+        TypeError,
+        IndexError,
+        AttributeError,
+    ) as error:
         raise UnreadableAgent(f"{path} is cut or is not a saved agent: {error}") from error
     if version != _FORMAT:
         raise UnreadableAgent(f"{path} is of format {version}, this version of Albatross reads format {_FORMAT}")

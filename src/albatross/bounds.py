@@ -1,7 +1,7 @@
 """What the theorems promise: their regret curves, and the conditions under which they promise it.
 
-The paper leaves some constants unnamed. They are 1 here (C) or the least value allowed (C_1 = 9), so a curve with such a
-constant has a meaning only up to a factor: draw it as "shape only".
+The paper leaves some constants unnamed. They are 1 here (C) or the least value allowed (C_1 = 9), so a curve with such
+a constant has a meaning only up to a factor: draw it as "shape only".
 """
 
 from __future__ import annotations

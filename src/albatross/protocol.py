@@ -32,7 +32,7 @@ from numba.extending import overload
 # --------------------------------------------------------------------------------------------- compiling
 
 _PACKAGE = str(Path(__file__).parent)
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _COMPILED_SOURCES = ("*.py", "policies/*.py", "environments/*.py")
 
 
@@ -66,11 +66,12 @@ _CACHE_FOLDER = _cache_folder()
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
     """Compile one of Albatross's own functions, cached on disk in a folder keyed by the sources."""
-    users_folder, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _CACHE_FOLDER
+    config: Any = numba.config
+    users_folder, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER
     try:
         return numba.njit(cache=bool(_CACHE_FOLDER), **_OPTIONS, **options)(function)
     finally:
-        numba.config.CACHE_DIR = users_folder
+        config.CACHE_DIR = users_folder
 
 
 def _is_ours(parameters: Any) -> bool:
@@ -94,7 +95,7 @@ class entry:
     def prepared(self, *examples: Any) -> Any:
         """The function for arguments of exactly these types, which are not looked at again: 0.8 us a call, not 5."""
         function = self._cached if _is_ours(examples[0]) else self._fresh
-        if numba.config.DISABLE_JIT:
+        if not hasattr(function, "compile"):  # Numba is switched off
             return function
         return function.compile(tuple(numba.typeof(example) for example in examples))
 
@@ -232,11 +233,7 @@ def pick_best(scores, offer, priority):
                 return arm
             if waiting < 0 or offer.pending[arm] < offer.pending[waiting]:
                 waiting = arm
-        elif (
-            best < 0
-            or scores[arm] > scores[best]
-            or (scores[arm] == scores[best] and priority[arm] < priority[best])
-        ):
+        elif best < 0 or scores[arm] > scores[best] or (scores[arm] == scores[best] and priority[arm] < priority[best]):
             best = arm
     return best if best >= 0 else waiting
 

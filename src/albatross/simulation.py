@@ -92,8 +92,7 @@ def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Gener
     That each policy starts from the same stream of its own is why adding a policy changes no other's numbers.
     """
     environment, policy = (
-        np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part))))
-        for part in (0, 1)
+        np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part)))) for part in (0, 1)
     )
     return environment, policy
 
@@ -144,7 +143,7 @@ class _Player:
         self.seconds += time.perf_counter() - begun
 
 
-def _play_trial(policies, env, horizon, seed, trial, grid, advance, stop):  # type: ignore[no-untyped-def]
+def _play_trial(policies, env, horizon, seed, trial, grid, advance, stop):
     """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
     env_rng, _ = streams(seed, trial)
     instance = begin(env, env_rng)

@@ -1,8 +1,8 @@
 """ALB-Norm: OFUL+ in epochs that double, each with the norm bound that the last one's confidence set allows.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. Without a first bound b_1 the policy makes its own: 2 tau plays
-of one arm, whose differences in pairs know nothing of its bias (Section 3.3). Then every arm is played once, and epoch i
-plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
+of one arm, whose differences in pairs know nothing of its bias (Section 3.3). Then every arm is played once, and epoch
+i plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
 
     b_{i+1} = max{||theta|| : theta in the confidence set} = ||theta_hat|| + K,
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from albatross import checks
 from albatross.linalg import perturb, predict
 from albatross.policies.linear import describe_fit, learn_play, nothing_learnt
@@ -42,9 +40,7 @@ class LinTSParameters(NamedTuple):
 
 @resolve.register
 def resolve_lints(policy: LinTS, n_arms, dim, horizon):
-    return LinTSParameters(
-        float(policy.sigma), float(policy.ridge), int(policy.biases), int(policy.ties == "random")
-    )
+    return LinTSParameters(float(policy.sigma), float(policy.ridge), int(policy.biases), int(policy.ties == "random"))
 
 
 @init.register

@@ -42,9 +42,7 @@ class LinUCBParameters(NamedTuple):
 
 @resolve.register
 def resolve_linucb(policy: LinUCB, n_arms, dim, horizon):
-    return LinUCBParameters(
-        float(policy.alpha), float(policy.ridge), int(policy.biases), int(policy.ties == "random")
-    )
+    return LinUCBParameters(float(policy.alpha), float(policy.ridge), int(policy.biases), int(policy.ties == "random"))
 
 
 @init.register

@@ -106,9 +106,7 @@ def ball_parameters(policy: Any, *, norm_bound: float, rounds: float) -> OFULPlu
 
 @resolve.register
 def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
-    return ball_parameters(
-        policy, norm_bound=policy.norm_bound, rounds=known_horizon(policy, n_arms, horizon)
-    )
+    return ball_parameters(policy, norm_bound=policy.norm_bound, rounds=known_horizon(policy, n_arms, horizon))
 
 
 @init.register
@@ -146,9 +144,7 @@ def absorb_play_paper(fit: Residual, policy, arm, x, reward, n):
     fit.reward_sum[arm] += reward
     if not forced:
         count = fit.weight[arm]
-        width = bias_width(
-            policy.form, count, policy.norm_bound, policy.delta, policy.sigma, fit.weight.size, x.size
-        )
+        width = bias_width(policy.form, count, policy.norm_bound, policy.delta, policy.sigma, fit.weight.size, x.size)
         optimistic_bias = fit.reward_sum[arm] / count + width  # mu~ right after this play, never revised
         absorb(fit, np.sqrt(n) * x, np.sqrt(n) * (reward / n - optimistic_bias))
 

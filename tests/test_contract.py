@@ -1,0 +1,187 @@
+"""What every policy is held to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from stepping import agent_on_stream, rounds_of, same_state, state_of
+from variants import DIM, HORIZON, N_ARMS, VARIANTS, easy_problem
+
+from albatross import Agent, policies, simulate
+
+every_policy = pytest.mark.parametrize("name", VARIANTS)
+
+
+def play(agent, rng, rounds):
+    """So many rounds of contexts and rewards that depend on nothing but `rng` and the agent."""
+    decisions = []
+    for _ in range(rounds):
+        contexts = rng.standard_normal((N_ARMS, DIM))
+        noise = rng.standard_normal()
+        decision = agent.select(contexts)
+        agent.update(decision, float(contexts[decision.arm].sum() + 0.3 * decision.arm + 0.1 * noise))
+        decisions.append(decision)
+    return decisions
+
+
+def test_every_policy_of_the_catalogue_is_held_to_the_contract():
+    assert {type(policy) for policy in VARIANTS.values()} == {entry.policy for entry in policies.CATALOGUE.values()}
+
+
+@every_policy
+def test_stepping_equals_the_compiled_loop_bit_for_bit(name):
+    env, policy = easy_problem(name), VARIANTS[name]
+    run = simulate(policy, env, horizon=HORIZON, seed=3, record=HORIZON)
+    agent = agent_on_stream(policy, env, seed=3)
+    total, regret = 0.0, []
+    for contexts, means, noise in rounds_of(env, horizon=HORIZON, seed=3):
+        arm = (decision := agent.select(contexts)).arm
+        agent.update(decision, means[arm] + noise[arm])
+        total += means.max() - means[arm]
+        regret.append(total)
+    assert regret == run.regret[0].tolist()
+    stepped, compiled = agent.diagnostics(), run.diagnostics[0]
+    for key in compiled.keys() - {"truth"}:
+        assert np.array_equal(stepped[key], compiled[key]), key
+
+
+def arms_and_scores(variants, rounds):
+    found = {}
+    for name, policy in variants.items():
+        decisions = play(Agent(policy, n_arms=N_ARMS, dim=DIM, seed=1), np.random.default_rng(5), rounds)
+        found[name] = [[int(decision.arm), float(decision.score), float(decision.width)] for decision in decisions]
+    return found
+
+
+def test_without_compilation_the_same_arms_are_played():
+    script = (
+        "import json, sys; sys.path.insert(0, 'tests'); import test_contract as t;"
+        "print(json.dumps(t.arms_and_scores(t.VARIANTS, 50)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=os.path.dirname(os.path.dirname(__file__)),
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    interpreted, compiled = json.loads(done.stdout), arms_and_scores(VARIANTS, 50)
+    for name in VARIANTS:
+        slow, fast = np.array(interpreted[name]), np.array(compiled[name])
+        assert slow[:, 0].tolist() == fast[:, 0].tolist(), name
+        np.testing.assert_allclose(slow, fast, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@every_policy
+def test_select_writes_nothing_into_the_state(name):
+    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
+    rng = np.random.default_rng(2)
+    play(agent, rng, 60)
+    before = state_of(agent)
+    for _ in range(20):
+        agent.select(rng.standard_normal((N_ARMS, DIM)), eligible=[0, 3])
+    assert same_state(before, state_of(agent))
+
+
+@every_policy
+def test_saving_and_loading_in_the_middle_changes_nothing(name, tmp_path):
+    straight = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=7)
+    broken = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=7)
+    play(straight, one := np.random.default_rng(8), 120)
+    play(broken, two := np.random.default_rng(8), 70)
+    broken.save(tmp_path / "agent")
+    broken = Agent.load(tmp_path / "agent")
+    play(broken, two, 50)
+    assert same_state(state_of(straight), state_of(broken))
+    last, again = play(straight, one, 1)[0], play(broken, two, 1)[0]
+    assert (last.arm, last.score) == (again.arm, again.score)
+
+
+@every_policy
+def test_late_and_out_of_order_rewards_are_taken(name):
+    env, policy = easy_problem(name), VARIANTS[name]
+    agent = agent_on_stream(policy, env, seed=4)
+    rng, waiting, regret, uniform = np.random.default_rng(0), [], 0.0, 0.0
+    for contexts, means, noise in rounds_of(env, horizon=HORIZON, seed=4):
+        decision = agent.select(contexts)
+        waiting.append((decision, means[decision.arm] + noise[decision.arm]))
+        regret += means.max() - means[decision.arm]
+        uniform += means.max() - means.mean()
+        while len(waiting) > 15:
+            late = waiting.pop(int(rng.integers(len(waiting))))
+            if rng.random() < 0.9:  # some never come
+                agent.update(*late)
+    assert agent.diagnostics()["pulls"].sum() == HORIZON - agent.diagnostics()["pending"]
+    for array in state_of(agent).values():
+        assert np.isfinite(array).all()
+    if name != "uniform":
+        assert regret < 0.8 * uniform
+
+
+@every_policy
+def test_the_seed_fixes_everything_and_the_worker_count_nothing(name):
+    env, policy = easy_problem(name), VARIANTS[name]
+    one = simulate(policy, env, horizon=100, trials=3, seed=1, workers=1)
+    two = simulate(policy, env, horizon=100, trials=3, seed=1, workers=2)
+    other = simulate(policy, env, horizon=100, trials=3, seed=2, workers=2)
+    assert np.array_equal(one.regret, two.regret)
+    assert not np.array_equal(one.regret, other.regret)
+
+
+@pytest.mark.parametrize("name", sorted(VARIANTS.keys() - {"uniform"}))
+def test_it_beats_uniform_play_by_a_wide_margin_on_an_easy_problem(name):
+    runs = simulate(
+        {"it": VARIANTS[name], "uniform": policies.Uniform()}, easy_problem(name), horizon=HORIZON, trials=5, seed=0
+    )
+    assert runs["it"].regret[:, -1].mean() < 0.5 * runs["uniform"].regret[:, -1].mean()
+
+
+@every_policy
+def test_ineligible_arms_are_never_played(name):
+    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
+    rng = np.random.default_rng(3)
+    for t in range(120):
+        eligible = rng.permutation(N_ARMS)[: 1 + t % N_ARMS]
+        decision = agent.select(rng.standard_normal((N_ARMS, DIM)), eligible=eligible)
+        assert decision.arm in eligible
+        agent.update(decision, float(rng.standard_normal()))
+
+
+@every_policy
+def test_input_that_is_not_finite_or_of_the_wrong_shape_is_refused_before_the_state_changes(name):
+    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
+    play(agent, np.random.default_rng(1), 30)
+    decision = agent.select(np.ones((N_ARMS, DIM)))
+    before, stream = state_of(agent), json.dumps(agent._rng.bit_generator.state, default=str)
+    spoilt = np.ones((N_ARMS, DIM))
+    spoilt[2, 1] = np.nan
+    for wrong in (spoilt, np.ones((N_ARMS, DIM + 1)), np.ones((N_ARMS - 1, DIM)), np.full((N_ARMS, DIM), np.inf)):
+        with pytest.raises(ValueError):
+            agent.select(wrong)
+    for wrong in (np.nan, np.inf, "much", None):
+        with pytest.raises(ValueError):
+            agent.update(decision, wrong)
+    assert same_state(before, state_of(agent))
+    assert stream == json.dumps(agent._rng.bit_generator.state, default=str)
+    agent.update(decision, 1.0)
+
+
+@pytest.mark.parametrize("name", policies.CATALOGUE)
+def test_its_docstring_cites_its_paper(name):
+    entry = policies.CATALOGUE[name]
+    cited = re.search(r"\d{4}", entry.policy.__doc__)
+    assert cited or name == "uniform"
+
+
+@every_policy
+def test_its_repr_makes_it_again_and_equality_is_by_type_and_value(name):
+    policy = VARIANTS[name]
+    assert eval(repr(policy), vars(policies)) == policy
+    assert all(policy != other for other in VARIANTS.values() if other is not policy)

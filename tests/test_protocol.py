@@ -1,0 +1,368 @@
+"""The verbs carry what later policies will ask of them. The policies here are throw-away proofs of that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.extending import overload
+
+from albatross import Agent, environments, policies, simulate
+from albatross.protocol import (
+    Choice,
+    Offer,
+    diagnostics,
+    entry,
+    hold,
+    init,
+    noise_size,
+    pick_best,
+    pick_uniformly,
+    resolve,
+    score,
+    select,
+    tag_size,
+    tie_priority,
+    uniform_from_normal,
+    update,
+)
+
+# ------------------------------------------------------- a policy in a user's own file: one class, three verbs
+
+
+class Optimist(NamedTuple):
+    bonus: float = 1.0
+
+
+class OptimistState(NamedTuple):
+    counts: np.ndarray  # (K,)
+    sums: np.ndarray  # (K,)
+    priority: np.ndarray  # (K,)
+
+
+@init.register
+def init_optimist(policy: Optimist, n_arms, dim, rng):
+    return OptimistState(np.zeros(n_arms), np.zeros(n_arms), np.arange(n_arms))
+
+
+@score.register
+def score_optimist(policy: Optimist, state, offer, noise):
+    widths = policy.bonus / np.sqrt(state.counts)  # +inf before the first play
+    return state.sums / np.maximum(state.counts, 1.0) + widths, widths
+
+
+@update.register
+def update_optimist(policy: Optimist, state, choice, reward, n):
+    state.counts[choice.arm] += n
+    state.sums[choice.arm] += reward
+
+
+def test_a_policy_of_ones_own_is_one_tuple_and_three_verbs():
+    env = environments.Mixture(n_arms=4, dim=2, theta_norm=0.0, noise_sd=0.1)
+    runs = simulate({"mine": Optimist(bonus=0.5), "uniform": policies.Uniform()}, env, horizon=400, trials=3)
+    assert runs["mine"].regret[:, -1].mean() < 0.2 * runs["uniform"].regret[:, -1].mean()
+    assert runs["mine"].diagnostics[0]["counts"].sum() == 400
+    agent = Agent(Optimist(), n_arms=4, dim=2)
+    assert [agent.select(np.ones(2)).arm for _ in range(4)] == [0, 1, 2, 3]
+
+
+def test_an_agent_with_a_policy_of_ones_own_is_saved_and_loaded_by_handing_the_policy_over(tmp_path):
+    agent = Agent(Optimist(bonus=0.5), n_arms=4, dim=2)
+    agent.update(agent.select(np.ones(2)), 1.0)
+    agent.save(tmp_path / "mine")
+    again = Agent.load(tmp_path / "mine", policy=Optimist(bonus=0.5))
+    assert again.diagnostics()["sums"].tolist() == [1.0, 0.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match=r"Optimist is not of this library: Agent\.load\(path, policy="):
+        Agent.load(tmp_path / "mine")
+    with pytest.raises(ValueError, match="not Optimist"):
+        Agent.load(tmp_path / "mine", policy=Optimist(bonus=0.7))
+
+
+def test_a_verb_says_which_type_it_lacks():
+    class Nothing(NamedTuple):
+        x: float = 0.0
+
+    with pytest.raises(TypeError, match="init is not defined for Nothing"):
+        Agent(Nothing(), n_arms=2, dim=1)
+    with pytest.raises(TypeError, match="update is not defined for Nothing"):
+        update(Nothing(), None, None, 0.0, 1)
+    with pytest.raises(TypeError, match="is not a policy"):
+        Agent("lints", n_arms=2, dim=1)
+    with pytest.raises(TypeError, match="annotate"):
+        update.register(lambda policy, state, choice, reward, n: None)
+
+
+# ------------------------------------------- a meta-policy over bases of different types, nested, with delay
+
+
+class Either(NamedTuple):
+    bases: Any
+
+
+class EitherState(NamedTuple):
+    states: Any
+    wins: np.ndarray  # (M,)
+
+
+def select_from(i, bases, states, offer, noise):
+    raise NotImplementedError
+
+
+@overload(select_from)
+def overload_select_from(i, bases, states, offer, noise):
+    if len(bases) == 1:
+        return lambda i, bases, states, offer, noise: select(bases[0], states[0], offer, noise)
+
+    def implementation(i, bases, states, offer, noise):
+        if i == 0:
+            return select(bases[0], states[0], offer, noise)
+        return select_from(i - 1, bases[1:], states[1:], offer, noise)
+
+    return implementation
+
+
+def update_one(i, bases, states, choice, reward, n):
+    raise NotImplementedError
+
+
+@overload(update_one)
+def overload_update_one(i, bases, states, choice, reward, n):
+    if len(bases) == 1:
+        return lambda i, bases, states, choice, reward, n: update(bases[0], states[0], choice, reward, n)
+
+    def implementation(i, bases, states, choice, reward, n):
+        if i == 0:
+            update(bases[0], states[0], choice, reward, n)
+        else:
+            update_one(i - 1, bases[1:], states[1:], choice, reward, n)
+
+    return implementation
+
+
+@init.register
+def init_either(policy: Either, n_arms, dim, rng):
+    states = tuple(init(base, n_arms, dim, rng) for base in policy.bases)
+    return EitherState(states, np.zeros(len(states)))
+
+
+@noise_size.register
+def noise_size_either(policy: Either, n_arms, dim):
+    return 1 + max(noise_size(base, n_arms, dim) for base in policy.bases)
+
+
+@tag_size.register
+def tag_size_either(policy: Either):
+    return 2 + max(tag_size(base) for base in policy.bases)
+
+
+@select.register
+def select_either(policy: Either, state, offer, noise):
+    n_bases = state.wins.size
+    i = min(int(uniform_from_normal(noise[0]) * n_bases), n_bases - 1)
+    choice = select_from(i, policy.bases, state.states, offer, noise[1:])
+    tag = np.full(2 + choice.tag.size, 1.0 / n_bases)
+    tag[0] = i
+    tag[2:] = choice.tag
+    return Choice(choice.arm, choice.action, choice.score, choice.width, np.nan, tag)
+
+
+@update.register
+def update_either(policy: Either, state, choice, reward, n):
+    i = int(choice.tag[0])
+    state.wins[i] += reward
+    inner = Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, choice.tag[2:])
+    update_one(i, policy.bases, state.states, inner, reward, n)
+
+
+@diagnostics.register
+def diagnostics_either(policy: Either, state):
+    return {"of_bases": [diagnostics(b, s) for b, s in zip(policy.bases, state.states)], "wins": state.wins.copy()}
+
+
+def either(*bases, n_arms, dim):
+    return Either(tuple(resolve(base, n_arms, dim, None) for base in bases))
+
+
+def test_a_meta_policy_holds_bases_of_different_types_and_rewards_find_their_base_however_late():
+    osom = policies.OSOM(sigma=0.1, horizon=1000)
+    policy = either(policies.LinTS(sigma=0.1), policies.UCB(sigma=0.1), osom, n_arms=4, dim=2)
+    agent = Agent(policy, n_arms=4, dim=2, seed=0)
+    rng = np.random.default_rng(0)
+    decisions = [agent.select(rng.standard_normal((4, 2))) for _ in range(90)]
+    chosen = [int(agent._pending[decision.id][-1][0]) for decision in decisions]
+    for k in rng.permutation(90):
+        agent.update(decisions[k], 1.0)
+    found = agent.diagnostics()
+    assert found["wins"].tolist() == [chosen.count(i) for i in range(3)]
+    assert [base["pulls"].sum() for base in found["of_bases"]] == found["wins"].tolist()
+
+
+def test_a_meta_policy_runs_in_the_compiled_loop_and_may_hold_another():
+    inner = either(policies.LinTS(sigma=0.1), policies.Greedy(), n_arms=4, dim=2)
+    policy = Either((inner, resolve(policies.UCB(sigma=0.1), 4, 2, None)))
+    env = environments.Mixture(n_arms=4, dim=2, noise_sd=0.1)
+    run = simulate(policy, env, horizon=200, trials=2)
+    uniform = simulate(policies.Uniform(), env, horizon=200, trials=2)
+    assert run.regret[:, -1].mean() < 0.8 * uniform.regret[:, -1].mean()
+
+
+# -------------------------------------------------------------------- vector actions, held for whole blocks
+
+
+class Compass(NamedTuple):
+    """Plays unit vectors and keeps each until its count has grown by half."""
+
+    growth: float = 0.5
+
+
+class CompassState(NamedTuple):
+    moment: np.ndarray  # (d,)
+    plays: np.ndarray  # (1,)
+
+
+@init.register
+def init_compass(policy: Compass, n_arms, dim, rng):
+    return CompassState(np.eye(dim)[0], np.zeros(1))
+
+
+@select.register
+def select_compass(policy: Compass, state, offer, noise):
+    action = state.moment / np.sqrt(np.dot(state.moment, state.moment))
+    return Choice(-1, action, 0.0, 0.0, 1.0, np.empty(0))
+
+
+@hold.register
+def hold_compass(policy: Compass, state, choice):
+    return max(1, int(policy.growth * state.plays[0]))
+
+
+@update.register
+def update_compass(policy: Compass, state, choice, reward, n):
+    state.moment[:] += reward * choice.action
+    state.plays[0] += n
+
+
+@entry
+def play_in_blocks(policy, state, offer, theta, horizon, noise):
+    """Blocks of one action: the sum of n rewards is one Gaussian number."""
+    played, blocks = 0, 0
+    while played < horizon:
+        choice = select(policy, state, offer, noise[:0])
+        n = min(hold(policy, state, choice), horizon - played)
+        reward = n * np.dot(theta, choice.action) + np.sqrt(n) * noise[blocks]
+        update(policy, state, choice, reward, n)
+        played += n
+        blocks += 1
+    return blocks
+
+
+def test_vector_actions_are_played_in_blocks():
+    policy = Compass()
+    state = init(policy, 0, 3, None)
+    nothing = Offer(np.empty((0, 3)), np.empty(0, bool), np.empty(0, np.int64))
+    noise = np.random.default_rng(0).standard_normal(200)
+    blocks = play_in_blocks(policy, state, nothing, np.array([1.0, 0.0, 0.0]), 10**9, noise)
+    assert state.plays[0] == 10**9
+    assert blocks < 60
+    assert abs(state.moment[0] / 10**9 - 1.0) < 1e-3
+
+
+def test_a_choice_stays_for_one_round_unless_the_policy_says_otherwise():
+    assert hold(Optimist(), None, None) == 1
+
+
+# ------------------------------------------------------------------------------------- the shared choosing
+
+
+def offer(eligible, pending=None):
+    eligible = np.array(eligible, bool)
+    waiting = np.zeros(eligible.size, np.int64) if pending is None else np.array(pending, np.int64)
+    return Offer(np.zeros((eligible.size, 1)), eligible, waiting)
+
+
+def test_the_best_eligible_arm_is_picked_and_ties_go_by_priority():
+    order = np.array([2, 0, 1])
+    assert pick_best(np.array([1.0, 1.0, 1.0]), offer([1, 1, 1]), order) == 1
+    assert pick_best(np.array([1.0, 1.0, 1.0]), offer([1, 0, 1]), order) == 2
+    assert pick_best(np.array([1.0, 5.0, 2.0]), offer([1, 0, 1]), order) == 2
+
+
+def test_first_plays_go_to_the_lowest_arm_that_is_not_pending():
+    inf, order = np.inf, np.array([2, 1, 0])
+    assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1]), order) == 1
+    assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1], [0, 1, 0]), order) == 2
+    assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1], [0, 1, 1]), order) == 0
+    assert pick_best(np.array([9.0, inf, inf]), offer([0, 1, 1], [0, 3, 2]), order) == 2
+
+
+def test_uniform_picks_take_every_eligible_arm_alike():
+    z = np.random.default_rng(0).standard_normal(30_000)
+    eligible = np.array([True, False, True, True])
+    picks = [pick_uniformly(eligible, value) for value in z]
+    shares = np.bincount([arm for arm, _ in picks], minlength=4) / len(z)
+    assert np.abs(shares - np.array([1, 0, 1, 1]) / 3).max() < 0.01
+    assert {propensity for _, propensity in picks} == {1 / 3}
+    assert pick_uniformly(eligible, np.inf)[0] == 3
+    assert pick_uniformly(eligible, -np.inf)[0] == 0
+
+
+def test_ties_are_random_once_or_never():
+    rng = np.random.default_rng(0)
+    assert tie_priority(5, 0, rng).tolist() == [0, 1, 2, 3, 4]
+    assert sorted(tie_priority(5, 1, rng)) == [0, 1, 2, 3, 4]
+
+
+# ------------------------------------------------------------------------------------------- compiled code
+
+
+def test_users_own_numba_cache_stays_where_it_is():
+    script = (
+        "import numba; before = numba.config.CACHE_DIR; import albatross.protocol;"
+        "print(before == numba.config.CACHE_DIR)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+    assert numba.config.CACHE_DIR == ""
+
+
+def test_an_edited_policy_of_ones_own_is_not_served_from_a_stale_cache(tmp_path):
+    body = textwrap.dedent("""
+        from typing import NamedTuple
+        import numpy as np
+        from albatross import environments, simulate
+        from albatross.protocol import Choice, init, select, update
+
+        class Fixed(NamedTuple):
+            x: float = 0.0
+
+        class State(NamedTuple):
+            pulls: np.ndarray
+
+        @init.register
+        def init_fixed(policy: Fixed, n_arms, dim, rng):
+            return State(np.zeros(n_arms))
+
+        @select.register
+        def select_fixed(policy: Fixed, state, offer, noise):
+            return Choice(ARM, offer.contexts[ARM], 0.0, 0.0, 1.0, np.empty(0))
+
+        @update.register
+        def update_fixed(policy: Fixed, state, choice, reward, n):
+            state.pulls[choice.arm] += n
+    """)
+    run = (
+        "import mine; from albatross import environments, simulate;"
+        "env = environments.Mixture(n_arms=3, dim=2);"
+        "print(simulate(mine.Fixed(), env, horizon=9).diagnostics[0]['pulls'].tolist())"
+    )
+    seen = []
+    for arm in ("0", "2"):
+        (tmp_path / "mine.py").write_text(body.replace("ARM", arm))
+        done = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, text=True, check=True)
+        seen.append(done.stdout.strip())
+    assert seen == ["[9.0, 0.0, 0.0]", "[0.0, 0.0, 9.0]"]
