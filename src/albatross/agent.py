@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import secrets
 import tempfile
 import threading
-import zipfile
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,14 +93,20 @@ class Agent:
     """
 
     def __init__(
-        self, policy: Any, *, n_arms: int, dim: int, seed: int | None = None, max_pending: int = 10_000
+        self,
+        policy: Any,
+        *,
+        n_arms: int,
+        dim: int,
+        seed: int | np.random.SeedSequence | None = None,
+        max_pending: int = 10_000,
     ) -> None:
         checks.whole("n_arms", n_arms, least=1)
         checks.whole("dim", dim, least=1)
         checks.whole("max_pending", max_pending, least=1)
-        if seed is not None:
+        if not isinstance(seed, np.random.SeedSequence | None):
             checks.whole("seed", seed, least=0)
-        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
+        rng = np.random.Generator(np.random.SFC64(seed))
         parameters = resolve(policy, int(n_arms), int(dim), None)
         state = init(parameters, int(n_arms), int(dim), rng)
         self._settle(policy, parameters, state, rng, int(n_arms), int(dim), int(max_pending))
@@ -169,14 +175,15 @@ class Agent:
         """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all."""
         rewards = checks.finite_array("rewards", rewards, (None,))
         n = rewards.size
-        arms = np.asarray(arms)
+        arms = checks.numbers("arms", arms)
+        contexts = checks.numbers("contexts", contexts)
         if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
             raise ValueError(f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape}")
         if n and not (arms.min() >= 0 and arms.max() < self.n_arms):
             wrong = arms.min() if arms.min() < 0 else arms.max()
             raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {self.n_arms - 1}")
         arms = arms.astype(np.int64)
-        if np.ndim(contexts) == 3:
+        if contexts.ndim == 3:
             table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
             actions = np.ascontiguousarray(table[np.arange(n), arms])
         else:
@@ -210,17 +217,16 @@ class Agent:
 
     def _contexts(self, contexts: Any) -> np.ndarray:
         """As a C-ordered (K, d) array of float64. That it is finite is checked in compiled code."""
-        array, shape = contexts, (self.n_arms, self.dim)
-        if type(array) is np.ndarray and array.shape == shape and array.dtype == np.float64 and array.flags.carray:
-            return array
-        if type(array) is not np.ndarray or array.dtype != np.float64 or not array.flags.carray:
-            try:
-                array = np.ascontiguousarray(contexts, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"contexts must be numbers of shape ({self.n_arms}, {self.dim}) or ({self.dim},)"
-                ) from None
-            array = array.reshape(np.shape(contexts))
+        shape = (self.n_arms, self.dim)
+        if (
+            type(contexts) is np.ndarray
+            and contexts.shape == shape
+            and contexts.dtype == np.float64
+            and contexts.flags.carray
+        ):
+            return contexts
+        array: np.ndarray = checks.numbers("contexts", contexts)
+        array = np.require(array, np.float64, ["C", "A", "W"])
         if array.shape == shape:
             return array
         if array.shape == (self.dim,):
@@ -245,7 +251,7 @@ class Agent:
                 raise ValueError(f"eligible has shape {given.shape}, a mask needs ({self.n_arms},)")
             if not given.any():
                 raise ValueError("eligible is False for every arm: at least one must be eligible")
-            return given
+            return np.ascontiguousarray(given)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
             raise ValueError(f"eligible must be a mask of {self.n_arms} booleans or a list of arms, got {eligible!r}")
         if given.min() < 0 or given.max() >= self.n_arms:
@@ -345,9 +351,11 @@ def _leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
 
 
 def _plain(value: Any) -> Any:
-    """A bit generator's state as JSON knows it."""
+    """NumPy's numbers and arrays as JSON knows them."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -357,9 +365,8 @@ def _numpy_state(saved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_policy(policy: Any) -> dict[str, Any]:
-    if is_dataclass(policy):
-        return {"name": type(policy).__name__, "parameters": asdict(policy)}  # type: ignore[arg-type]
-    return {"name": type(policy).__name__, "parameters": policy._asdict()}
+    parameters = asdict(policy) if is_dataclass(policy) else policy._asdict()  # type: ignore[arg-type]
+    return {"name": type(policy).__name__, "parameters": _plain(parameters)}
 
 
 def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
@@ -390,22 +397,14 @@ def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def _read_whole(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        whole = path.read_bytes()
+        with np.load(io.BytesIO(whole), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         version = header["albatross-agent"]
     except FileNotFoundError:
         raise
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        EOFError,
-        OSError,
-        TypeError,
-        IndexError,
-        AttributeError,
-    ) as error:
+    except Exception as error:  # damage can surface as anything: zip, zlib, JSON, shapes
         raise UnreadableAgent(f"{path} is cut or is not a saved agent: {error}") from error
     if version != _FORMAT:
         raise UnreadableAgent(f"{path} is of format {version}, this version of Albatross reads format {_FORMAT}")

@@ -62,6 +62,7 @@ def theorem_1(
     >>> theorem_1(12_700, theta_norm=1.0, n_arms=75, dim=50, epoch_length=100, delta=0.1).round(1).item()
     193478.0
     """
+    checks.probability("delta", delta)
     T = np.asarray(horizon, dtype=float)
     start = C_1 * (2 * explore + n_arms) * theta_norm
     growth = np.sqrt(T) * np.log(np.maximum(T / epoch_length, 1.0)) * math.log(n_arms * epoch_length / delta)
@@ -113,5 +114,6 @@ def check(
         Condition("b_1 >= 1", norm_bound >= 1.0, norm_bound, 1.0),
     ]
     if explore is not None:
+        checks.whole("explore", explore, least=1)
         found.append(Condition("tau > d", explore > dim, explore, dim + 1))
     return found

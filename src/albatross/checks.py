@@ -52,18 +52,27 @@ def flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
+def numbers(name: str, value: Any) -> np.ndarray:
+    """`value` as an array of real numbers, whole ones or not."""
+    try:
+        array = np.asarray(value)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):  # rows of unequal length, or no numbers
+        array = np.array([value], object)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise ValueError(f"{name} must be an array of numbers, got {type(value).__name__} of {array.dtype}")
+    return array
+
+
 def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
     """`value` as a C-ordered float array of finite numbers; None in `shape` stands for any length."""
-    try:
-        array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, got {type(value).__name__}") from None
-    fits = len(shape) == np.ndim(value) and all(
-        want in (None, have) for want, have in zip(shape, array.shape, strict=True)
-    )
+    array = numbers(name, value)
+    fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{name} must have shape ({wanted}), got {np.shape(value)}")
+        raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
+    array = np.ascontiguousarray(array, dtype=np.float64)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but holds {array[where]} at {where}")

@@ -54,7 +54,7 @@ class Run:
     regret: np.ndarray  # (trials, g) cumulative pseudo-regret
     reward: np.ndarray  # (trials, g) cumulative reward
     diagnostics: list[dict[str, Any]]  # of each trial, at its end; `truth` holds the environment's secrets
-    seconds: float  # spent playing, summed over trials; contexts not counted
+    seconds: float  # spent playing, summed over trials; contexts and compiling not counted
 
     def __repr__(self) -> str:
         final = self.regret[:, -1]
@@ -105,12 +105,13 @@ def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray 
     >>> recording_grid(100, [10, 100]).tolist()
     [10, 100]
     """
-    most = _MOST_RECORDED if record is None or record == "log" else record
-    if isinstance(record, str) and record != "log":
+    log = isinstance(record, str) and record == "log"
+    if isinstance(record, str) and not log:
         raise ValueError(f"record must be a number of rounds, 'log' or the rounds themselves, not {record!r}")
+    most = _MOST_RECORDED if record is None or log else record
     if isinstance(most, (int, np.integer)) and not isinstance(most, bool):
         checks.whole("record", most, least=1)
-        spaced = np.geomspace if record == "log" else np.linspace
+        spaced = np.geomspace if log else np.linspace
         first = 1.0 if most > 1 else float(horizon)
         return np.unique(np.round(spaced(first, horizon, min(int(most), horizon))).astype(np.int64))
     rounds = np.asarray(most)
@@ -135,10 +136,10 @@ class _Player:
 
     def play(self, chunk: Rounds, n: int, pending: np.ndarray, start: int) -> None:
         """Play the first n rounds of a chunk."""
-        begun = time.perf_counter()
         noise = self.rng.standard_normal((n, self.noise_size))
         args = (self.parameters, self.state, chunk, n, noise, pending, self.tally, start)
         self.loop = self.loop or play.prepared(*args)
+        begun = time.perf_counter()
         self.loop(*args)
         self.seconds += time.perf_counter() - begun
 
@@ -218,10 +219,12 @@ def simulate(
     checks.whole("horizon", horizon, least=1)
     checks.whole("trials", trials, least=1)
     checks.whole("seed", seed, least=0)
+    if not (hasattr(env, "n_arms") and hasattr(env, "dim")):
+        raise TypeError(f"{env!r} is not an environment: it has no n_arms and dim")
     limit = getattr(env, "length", None)
     if limit is not None and horizon > limit:
         raise ValueError(f"horizon={horizon} is longer than the {limit} rounds of {env!r}")
-    workers = min(_default_workers() if workers is None else workers, trials)
+    workers = _default_workers() if workers is None else workers
     checks.whole("workers", workers, least=1)
     grid = recording_grid(horizon, record)
     for each in named.values():  # a wrong parameter is told before any work, and in this thread
@@ -234,7 +237,7 @@ def simulate(
         def run_trial(trial: int) -> Any:
             return _play_trial(list(named.values()), env, horizon, seed, trial, grid, advance, stop)
 
-        if workers == 1:
+        if min(workers, trials) == 1:
             done = [run_trial(trial) for trial in range(trials)]
         else:
             done = _in_threads(run_trial, trials, workers, stop)
@@ -260,8 +263,8 @@ def _default_workers() -> int:
 def _in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
     """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(run_trial, trial) for trial in range(trials)]
         try:
+            futures = [pool.submit(run_trial, trial) for trial in range(trials)]
             waiting = set(futures)
             while waiting:
                 finished, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from albatross import bounds
+
+PAPER = {"n_arms": 75, "dim": 50, "epoch_length": 100, "norm_bound": 10.0, "horizon": 12_775}
+GENEROUS = {"n_arms": 2, "dim": 1, "epoch_length": 10**7, "norm_bound": 1.0, "horizon": 10**8, "explore": 2}
+
+T_MIN, LEAST_EPOCH, AT_LEAST_ONE, ENOUGH_PAIRS = range(4)
+
+
+def holds(condition: int, **changed) -> bool:
+    return bounds.check(**{**GENEROUS, **changed})[condition].holds
+
+
+# ------------------------------------------------------------------------------------------------------ values
+
+
+@pytest.mark.parametrize(("n_arms", "epoch_length", "delta", "rho_min"), [(75, 100, 0.1, 1.0), (5, 20, 0.01, 4.0)])
+def test_p_of_lemma_1_is_as_printed(n_arms, epoch_length, delta, rho_min):
+    by_hand = 14 * math.log(2 * n_arms * epoch_length / delta) / rho_min**0.5
+    assert bounds.norm_contraction(n_arms, epoch_length, delta, rho_min) == pytest.approx(by_hand, rel=1e-14)
+
+
+@pytest.mark.parametrize(("n_arms", "epoch_length", "delta", "rho_min"), [(75, 100, 0.1, 1.0), (5, 20, 0.01, 4.0)])
+@pytest.mark.parametrize("sigma", [0.5**0.5, 3.0])
+def test_q_of_lemma_1_is_as_printed_with_constant_one(n_arms, epoch_length, delta, rho_min, sigma):
+    by_hand = 2 * 1 * sigma * math.log(2 * n_arms * epoch_length / delta) / rho_min**0.5
+    assert bounds.norm_noise(n_arms, epoch_length, delta, rho_min, sigma) == pytest.approx(by_hand, rel=1e-14)
+
+
+@pytest.mark.parametrize(("p", "q"), [(2.0, 1.0), (1.0, 2.0)])
+def test_least_epoch_length_takes_the_larger_of_p_and_q(p, q):
+    assert bounds.least_epoch_length(p, q, 5.0, 3) == pytest.approx(9 * (2 * 5) ** 2 * 3, rel=1e-14)
+
+
+def test_theorem_1_is_as_printed():
+    T, theta_norm, K, d, T_1, delta, tau = 50_000, 0.7, 20, 8, 500, 0.05, 30
+    start = 9 * (2 * tau + K) * theta_norm
+    growth = (theta_norm + 1) * (K**0.5 + d**0.5) * T**0.5 * math.log(K * T_1 / delta) * math.log(T / T_1)
+    found = bounds.theorem_1(T, theta_norm=theta_norm, n_arms=K, dim=d, epoch_length=T_1, delta=delta, explore=tau)
+    assert found == pytest.approx(start + growth, rel=1e-13)
+
+
+def test_theorem_1_takes_many_horizons_at_once():
+    horizons = np.array([1, 99, 100, 101, 5_000])
+    known = {"theta_norm": 1.0, "n_arms": 3, "dim": 2, "epoch_length": 100, "delta": 0.1}
+    curve = bounds.theorem_1(horizons, **known)
+    assert curve.shape == (5,)
+    assert curve.tolist() == [bounds.theorem_1(T, **known).item() for T in horizons.tolist()]
+
+
+def test_theorem_1_is_only_its_start_up_to_the_end_of_the_first_epoch_and_grows_from_there():
+    known = {"theta_norm": 1.0, "n_arms": 3, "dim": 2, "epoch_length": 100, "delta": 0.1}
+    curve = bounds.theorem_1(np.arange(1, 1_000), **known)
+    assert (curve[:100] == 9 * 3).all()
+    assert (np.diff(curve[99:]) > 0).all()
+
+
+def test_theorem_1_at_theta_zero_has_no_start():
+    known = {"theta_norm": 0.0, "n_arms": 3, "dim": 2, "epoch_length": 100, "delta": 0.1, "explore": 50}
+    assert bounds.theorem_1(100, **known) == 0.0
+
+
+# -------------------------------------------------------------------------------------------------- conditions
+
+
+def test_none_of_the_conditions_on_the_epoch_holds_for_the_papers_own_experiment():
+    found = bounds.check(**PAPER, sigma=0.5**0.5)
+    assert [condition.holds for condition in found] == [False, False, True]
+
+
+def test_all_conditions_hold_where_epochs_are_long_enough():
+    assert all(condition.holds for condition in bounds.check(**GENEROUS))
+
+
+def test_burn_in_condition_flips_at_t_min():
+    t_min = (16 / 0.25**2 + 8 / (3 * 0.25)) * math.log(2 * 1 * 10**8 / 0.1)
+    assert not holds(T_MIN, rho_min=0.25, epoch_length=math.floor(t_min))
+    assert holds(T_MIN, rho_min=0.25, epoch_length=math.ceil(t_min))
+    found = bounds.check(**{**GENEROUS, "rho_min": 0.25, "epoch_length": math.floor(t_min)})[T_MIN]
+    assert found.given == math.floor(t_min)
+    assert found.needed == pytest.approx(t_min, rel=1e-12)
+
+
+def test_epoch_condition_flips_where_lemma_1_says():
+    # The condition has T_1 on both sides: look for the first length that satisfies the formula written out.
+    def least(epoch_length, norm_bound):
+        level = math.log(2 * 2 * epoch_length / 0.1)
+        return 9 * (max(14 * level, 2 * 1.0 * level) * norm_bound) ** 2 * 1
+
+    length = 1
+    while length < least(length, 2.0):
+        length += 1
+    assert length > 10_000
+    assert holds(LEAST_EPOCH, epoch_length=length, norm_bound=2.0)
+    assert not holds(LEAST_EPOCH, epoch_length=length - 1, norm_bound=2.0)
+    assert not holds(LEAST_EPOCH, epoch_length=length, norm_bound=2.01)
+    found = bounds.check(**{**GENEROUS, "epoch_length": length, "norm_bound": 2.0})[LEAST_EPOCH]
+    assert found.needed == pytest.approx(least(length, 2.0), rel=1e-12)
+
+
+def test_epoch_condition_is_ruled_by_the_noise_where_there_is_much_of_it():
+    needed = [bounds.check(**GENEROUS, sigma=sigma)[LEAST_EPOCH].needed for sigma in (1.0, 7.0, 14.0)]
+    assert needed[0] == pytest.approx(needed[1], rel=1e-12)  # p = 14 ... rules q = 2 sigma ... up to sigma = 7
+    assert needed[2] == pytest.approx(4 * needed[1], rel=1e-12)
+
+
+def test_first_bound_must_be_at_least_one():
+    assert holds(AT_LEAST_ONE, norm_bound=1.0)
+    assert not holds(AT_LEAST_ONE, norm_bound=0.999)
+
+
+def test_start_needs_more_pairs_than_dimensions_and_is_left_out_where_there_is_none():
+    assert holds(ENOUGH_PAIRS, dim=4, explore=5)
+    assert not holds(ENOUGH_PAIRS, dim=4, explore=4)
+    assert len(bounds.check(**PAPER)) == 3
+
+
+# --------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_arms", 0),
+        ("n_arms", 2.5),
+        ("dim", 0),
+        ("epoch_length", -1),
+        ("epoch_length", "100"),
+        ("horizon", 0),
+        ("norm_bound", -1.0),
+        ("norm_bound", math.nan),
+        ("delta", 0.0),
+        ("delta", 1.0),
+        ("delta", 1.5),
+        ("sigma", 0.0),
+        ("sigma", math.inf),
+        ("rho_min", 0.0),
+        ("explore", -3),
+        ("explore", "many"),
+    ],
+)
+def test_check_refuses_what_is_no_parameter_and_names_it(name, value):
+    with pytest.raises(ValueError, match=f"{name}.*{value!r}"):
+        bounds.check(**{**GENEROUS, name: value})
+
+
+@pytest.mark.parametrize("delta", [-0.1, 0.0, 1.0, 2.0])
+def test_theorem_1_refuses_a_delta_that_is_no_probability(delta):
+    with pytest.raises(ValueError, match="delta"):
+        bounds.theorem_1(1_000, theta_norm=1.0, n_arms=3, dim=2, epoch_length=100, delta=delta)
