@@ -195,7 +195,7 @@ def test_only_eligible_arms_are_chosen(policy):
 
 def test_eligible_as_mask_and_as_list_are_the_same():
     mask = np.array([False, True, False, True, True])
-    lists = [[1, 3, 4], (4, 3, 1), np.array([1, 3, 4]), np.array([1, 1, 3, 4], np.uint8)]
+    lists = [[1, 3, 4], (4, 3, 1), np.array([1, 3, 4]), np.array([4, 1, 3], np.uint8)]
     expected = [make(OFUL_PLUS).select(CONTEXTS[0], eligible=[arm]).arm for arm in (1, 3, 4)]
     assert expected == [1, 3, 4]
     for form in [mask, mask.tolist(), *lists]:
@@ -999,3 +999,26 @@ def test_a_call_waits_until_that_of_another_thread_is_done(name, tmp_path):
             call = pool.submit(CALLS[name], agent, tmp_path / "agent")
             assert not wait([call], timeout=0.2).done
         call.result(timeout=60)
+
+
+def test_the_action_of_a_decision_cannot_be_changed_before_it_is_learnt_from():
+    decision = make(OFUL_PLUS).select(CONTEXTS[0])
+    with pytest.raises(ValueError, match="read-only"):
+        decision.action[0] = 7.0
+
+
+def test_a_mask_of_zeros_and_ones_is_not_taken_for_a_list_of_arms():
+    with pytest.raises(ValueError, match="eligible names an arm twice: a mask must be of booleans"):
+        make(OFUL_PLUS).select(CONTEXTS[0], eligible=np.array([0, 1, 0, 1, 1]))
+
+
+@pytest.mark.parametrize("reward", [1e101, "0.5", b"1", 10**400])
+def test_a_reward_that_no_sum_of_squares_can_hold_or_that_is_a_word_is_refused(reward):
+    agent = make(OFUL_PLUS)
+    with pytest.raises(ValueError, match="reward must be"):
+        agent.update(agent.select(CONTEXTS[0]), reward)
+
+
+def test_contexts_whose_squares_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"contexts must be finite, but holds 1e\+200 at \(0, 0\) \(at most 1e\+100"):
+        make(OFUL_PLUS).select(np.full((K, D), 1e200))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import secrets
-import tempfile
 import threading
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -52,7 +50,7 @@ def decide(policy, state, contexts, eligible, pending, noise):
     """Whether all contexts are finite, and the fields of a choice whose action outlives the caller's array."""
     wrong = 0
     for value in contexts.flat:
-        wrong += not abs(value) <= np.finfo(np.float64).max  # counting vectorises, a sum of floats would not
+        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, a sum of floats would not
     choice = select(policy, state, Offer(contexts, eligible, pending), noise)
     kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
     return wrong == 0, kept
@@ -156,13 +154,14 @@ class Agent:
                 self._forget_oldest()
             self._pending[name] = kept
             arm, action, score, width, propensity, _ = kept
+            action.flags.writeable = False  # it is what will be learnt from
             self._pending_of_arm[arm] += 1
         return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
 
     def update(self, decision: Decision | str, reward: float) -> None:
         """Take the reward of a decision, or of a decision's id. Each decision is rewarded once."""
         name = decision.id if isinstance(decision, Decision) else decision
-        if type(reward) is not float or not math.isfinite(reward):
+        if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
             kept = self._pending.pop(name, None) if isinstance(name, str) else None
@@ -257,6 +256,8 @@ class Agent:
         if given.min() < 0 or given.max() >= self.n_arms:
             wrong = given.min() if given.min() < 0 else given.max()
             raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {self.n_arms - 1}")
+        if np.unique(given).size < given.size:
+            raise ValueError("eligible names an arm twice: a mask must be of booleans, a list must name each arm once")
         mask = np.zeros(self.n_arms, bool)
         mask[given] = True
         return mask
@@ -330,11 +331,13 @@ class Agent:
 
 def _finite_reward(reward: Any) -> float:
     try:
+        if isinstance(reward, str | bytes):
+            raise TypeError
         number = float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"reward must be a number, not {reward!r}") from None
-    if not math.isfinite(number):
-        raise ValueError(f"reward must be finite, not {number}")
+    if not abs(number) <= checks.LARGEST:
+        raise ValueError(f"reward must be finite, not {number} (at most {checks.LARGEST:g} in size)")
     return number
 
 
@@ -383,15 +386,15 @@ def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
 
 def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write to a temporary name and rename: a reader sees the old file or the whole new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = 1e100  # of contexts and rewards: their squares, summed, must stay finite too
+
 
 def _number(name: str, value: Any, needed: str) -> float:
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
@@ -66,14 +68,15 @@ def numbers(name: str, value: Any) -> np.ndarray:
 
 
 def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """`value` as a C-ordered float array of finite numbers; None in `shape` stands for any length."""
+    """`value` as a C-ordered float array of finite numbers, copied only if need be; None in `shape` is any length."""
     array = numbers(name, value)
     fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
     array = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name} must be finite, but holds {array[where]} at {where}")
+    good = np.abs(array) <= LARGEST
+    if not good.all():
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        raise ValueError(f"{name} must be finite, but holds {array[where]} at {where} (at most {LARGEST:g} in size)")
     return array

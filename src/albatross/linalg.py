@@ -54,7 +54,10 @@ def ridge(dim: int, *, strength: float = 1.0) -> Ridge:
 
 
 def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float = 0.0) -> Joint:
-    """Nothing learnt yet: V = diag(bias_strength, ..., strength, ...)."""
+    """Nothing learnt yet: V = diag(bias_strength, ..., strength, ...).
+
+    Without a bias_strength an arm has no leverage and cannot be perturbed before its first play.
+    """
     bias = np.full(n_arms, float(bias_strength))
     return Joint(bias, np.zeros(n_arms), np.zeros((n_arms, dim)), *ridge(dim, strength=strength))
 

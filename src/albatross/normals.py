@@ -102,7 +102,7 @@ def _fill(out, state):
 
 
 def fill_normal(out: np.ndarray, rng: np.random.Generator) -> None:
-    """Overwrite a C-ordered array with independent standard normal numbers from a generator on SFC64.
+    """Overwrite a C-ordered array with independent standard normal numbers; fast where the generator is an SFC64.
 
     >>> numbers = np.empty(4)
     >>> fill_normal(numbers, np.random.Generator(np.random.SFC64(0)))
@@ -110,7 +110,9 @@ def fill_normal(out: np.ndarray, rng: np.random.Generator) -> None:
     [-1.232, -0.559, -0.529, 0.24]
     """
     generator = rng.bit_generator
+    if not isinstance(generator, np.random.SFC64):
+        rng.standard_normal(out=out)
+        return
     known = generator.state
-    words = known["state"]["state"]
-    _fill(out.reshape(-1), words)
+    _fill(out.reshape(-1), known["state"]["state"])
     generator.state = known

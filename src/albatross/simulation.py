@@ -47,7 +47,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """What one policy did in all trials. Curves are cumulative and end at the last round."""
+    """What one policy did in all trials. Curves are cumulative, at the recorded rounds."""
 
     policy: Any
     rounds: np.ndarray  # (g,) the recorded rounds, counted from 1
@@ -59,8 +59,8 @@ class Run:
     def __repr__(self) -> str:
         final = self.regret[:, -1]
         return (
-            f"Run({self.policy!r}: {len(final)} trials of {self.rounds[-1]:,} rounds, "
-            f"regret {final.mean():,.1f} +- {final.std(ddof=1 if len(final) > 1 else 0):,.1f})"
+            f"Run({self.policy!r}: {len(final)} trials, regret {final.mean():,.1f} +- "
+            f"{final.std(ddof=1 if len(final) > 1 else 0):,.1f} after {self.rounds[-1]:,} rounds)"
         )
 
 

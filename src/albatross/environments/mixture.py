@@ -19,6 +19,8 @@ from albatross.protocol import Rounds, begin, describe, draw
 class Mixture:
     """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm; drawn anew each trial, or given.
 
+    A given theta brings its own norm.
+
     >>> Mixture(n_arms=2, dim=3, theta_norm=0.5)
     Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None)
     """
@@ -36,10 +38,11 @@ class Mixture:
         checks.at_least_zero("theta_norm", self.theta_norm)
         checks.at_least_zero("noise_sd", self.noise_sd)
         if self.theta is not None:
-            object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)))
+            object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
             object.__setattr__(self, "theta_norm", float(np.linalg.norm(self.theta)))
         if self.biases is not None:
-            object.__setattr__(self, "biases", checks.finite_array("biases", self.biases, (self.n_arms,)))
+            biases = checks.finite_array("biases", self.biases, (self.n_arms,))
+            object.__setattr__(self, "biases", biases.copy())
 
 
 class MixtureInstance(NamedTuple):

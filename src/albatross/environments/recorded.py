@@ -16,7 +16,7 @@ class Recorded:
     """Rounds as arrays: contexts (T, K, d) with means (T, K) and noise (T, K), or with rewards (T, K) alone.
 
     With rewards alone, regret is counted in rewards: the best reward of the round less the one received. Every trial
-    plays the same rounds.
+    plays the same rounds. The arrays are not copied.
 
     >>> Recorded(contexts=np.zeros((9, 2, 1)), rewards=np.ones((9, 2)))
     Recorded(9 rounds, n_arms=2, dim=1)
