@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from albatross.environments.ball import Ball
 from albatross.environments.mixture import Mixture
 from albatross.environments.recorded import Recorded
 
-__all__ = ["Mixture", "Recorded"]
+__all__ = ["Ball", "Mixture", "Recorded"]

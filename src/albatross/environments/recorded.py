@@ -39,9 +39,12 @@ class Recorded:
         noise = np.zeros(table) if self.noise is None else checks.finite_array("noise", self.noise, table)
         if self.rewards is not None and self.noise is not None:
             raise ValueError("rewards include their noise: give noise only with means")
-        eligible = np.ones(table, bool) if self.eligible is None else np.array(self.eligible, bool)
+        eligible = np.ones(table, bool) if self.eligible is None else checks.numbers("eligible", self.eligible)
         if eligible.shape != table:
             raise ValueError(f"eligible must have shape {table}, got {eligible.shape}")
+        if not np.isin(eligible, (0, 1)).all():
+            raise ValueError("eligible must hold nothing but True and False")
+        eligible = eligible.astype(bool)
         if not eligible.any(axis=1).all():
             raise ValueError(f"round {int(np.argmin(eligible.any(axis=1)))} has no eligible arm")
         for name, array in (("contexts", contexts), ("means", means), ("noise", noise), ("eligible", eligible)):

@@ -1,0 +1,98 @@
+"""Ball: every vector of the unit ball is an arm, its mean reward is <x, theta*>, and theta* may be sparse.
+
+The problem of Ghosh, Sankararaman and Ramchandran (2021), Sections 4 and 6.1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.protocol import begin, describe
+
+NOISES = ("gaussian", "uniform")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ball:
+    """theta* given, or drawn each trial: some coordinates at random, with random signs.
+
+    Their magnitudes are given, or `sparsity` of them evenly spaced from `smallest` up to what makes the norm 1. The
+    noise, of standard deviation `noise_sd`, is "gaussian" or "uniform".
+
+    >>> Ball(dim=200, sparsity=3, smallest=0.5).magnitudes.round(3).tolist()
+    [0.5, 0.574, 0.648]
+    """
+
+    dim: int
+    sparsity: int | None = None
+    smallest: float | None = None
+    magnitudes: Any = None  # (sparsity,)
+    theta: Any = None  # (d,)
+    noise_sd: float = 1.0
+    noise: str = "gaussian"
+
+    n_arms = 1  # the ball as a whole
+
+    def __post_init__(self) -> None:
+        checks.whole("dim", self.dim, least=1)
+        checks.at_least_zero("noise_sd", self.noise_sd)
+        checks.one_of("noise", self.noise, NOISES)
+        if self.theta is not None:
+            self._keep("theta", checks.finite_array("theta", self.theta, (self.dim,)))
+            return
+        if self.magnitudes is None:
+            checks.whole("sparsity", self.sparsity, least=1)
+            checks.positive("smallest", self.smallest)
+            even = _evenly_to_unit_norm(float(self.smallest), int(self.sparsity))  # type: ignore[arg-type]
+            object.__setattr__(self, "magnitudes", even)
+        self._keep("magnitudes", checks.finite_array("magnitudes", self.magnitudes, (None,)))
+        if self.sparsity not in (None, self.magnitudes.size):
+            raise ValueError(f"sparsity={self.sparsity}, but {self.magnitudes.size} magnitudes are given")
+        object.__setattr__(self, "sparsity", self.magnitudes.size)
+        if self.magnitudes.size > self.dim:
+            raise ValueError(f"sparsity={self.magnitudes.size} must be at most dim={self.dim}")
+
+    def _keep(self, name: str, array: np.ndarray) -> None:
+        length = float(np.linalg.norm(array))
+        if length > 1.0 + 1e-12:
+            raise ValueError(f"{name} must have a norm of at most 1, not {length:.6g}")
+        object.__setattr__(self, name, array.copy())
+
+
+def _evenly_to_unit_norm(low: float, n: int) -> np.ndarray:
+    """n evenly spaced numbers from `low` whose norm is 1, or all `low` where that is too long already."""
+    u = np.linspace(0.0, 1.0, n)
+    a, b, c = u @ u, low * u.sum(), n * low**2 - 1.0
+    spread = (math.sqrt(b * b - a * c) - b) / a if n > 1 and c < 0.0 else 0.0
+    return low + spread * u
+
+
+class BallInstance(NamedTuple):
+    theta: np.ndarray  # (d,)
+    noise_sd: float
+    gaussian: bool
+
+
+@begin.register
+def begin_ball(env: Ball, rng: np.random.Generator) -> BallInstance:
+    theta = env.theta
+    if theta is None:
+        theta = np.zeros(env.dim)
+        support = rng.permutation(env.dim)[: env.sparsity]
+        theta[support] = rng.permutation(env.magnitudes) * rng.choice([-1.0, 1.0], len(support))
+    return BallInstance(theta, float(env.noise_sd), env.noise == "gaussian")
+
+
+def draw_luck(instance: BallInstance, n: int, rng: np.random.Generator) -> np.ndarray:
+    """n independent numbers of the noise's law, with mean 0 and variance 1."""
+    return rng.standard_normal(n) if instance.gaussian else rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), n)
+
+
+@describe.register
+def describe_ball(instance: BallInstance) -> dict[str, Any]:
+    return {"theta": instance.theta, "support": np.flatnonzero(instance.theta)}

@@ -1,0 +1,42 @@
+"""Linear algebra that learns one row at a time: least squares, and V's eigenbasis for actions on the ball."""
+
+from __future__ import annotations
+
+from albatross.linalg.eigen import Eigenbasis, optimistic_action, optimistic_coordinates, rank_one_update
+from albatross.linalg.ridge import (
+    Joint,
+    Ridge,
+    absorb,
+    bias_estimates,
+    forget,
+    joint,
+    learn,
+    leverages,
+    norm,
+    perturb,
+    predict,
+    ridge,
+    row_norms,
+    row_squares,
+)
+
+__all__ = [
+    "Eigenbasis",
+    "Joint",
+    "Ridge",
+    "absorb",
+    "bias_estimates",
+    "forget",
+    "joint",
+    "learn",
+    "leverages",
+    "norm",
+    "optimistic_action",
+    "optimistic_coordinates",
+    "perturb",
+    "predict",
+    "rank_one_update",
+    "ridge",
+    "row_norms",
+    "row_squares",
+]

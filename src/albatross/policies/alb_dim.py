@@ -1,0 +1,344 @@
+"""ALB-Dim: OFUL on the coordinates that seem to matter, which random exploration finds phase by phase.
+
+Ghosh, Sankararaman and Ramchandran (2021), Algorithm 2. Phase i plays a fresh OFUL, at confidence delta / 2^i and only
+on the active coordinates D_i, for 25^i T_0 rounds, then explores at random for 5^i ceil(sqrt T_0) rounds. Least squares
+on all exploration so far, thresholded, gives D_{i+1}; D_0 is all coordinates.
+
+The paper leaves open what to do with fewer samples than coordinates, with a Gram matrix that does not factorise and
+with an empty D_i: all coordinates are kept, and the diagnostics say why. The pseudocode thresholds D_i at 2^-(i+1), the
+text at 2^-i (`threshold`). The exploration law `gaussian` lies outside the unit ball: only with it do the paper's
+panels come out at their horizons.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.linalg import norm
+from albatross.policies.ball_fit import SIZE, SWITCHES, look_through, narrow, start_over
+from albatross.policies.ball_lints import BallLinTSParameters
+from albatross.policies.ball_oful import BallOFULParameters, BallState
+from albatross.protocol import (
+    Choice,
+    compiled,
+    diagnostics,
+    generic,
+    hold,
+    init,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    uniform_from_normal,
+    update,
+)
+
+_THRESHOLDS = ("pseudocode", "text")
+_LAWS = ("sphere", "ball", "gaussian")
+_INNER = ("oful", "lints")
+_PHASE, _PLAYED, _EXPLORED, _SAMPLES = 0, 1, 2, 3  # places in the clock
+_REASONS = (
+    "thresholded",
+    "all coordinates kept: fewer samples than coordinates",
+    "all coordinates kept: the Gram matrix does not factorise",
+    "all coordinates kept: none was above the threshold",
+    "no coordinate was above the threshold: plays 0",
+)
+_ROUNDS_COUNTED = 2**53
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALBDim:
+    """ALB-Dim on the unit ball (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 2); first_phase None is 20 d."""
+
+    first_phase: int | None = None
+    delta: float = 0.1
+    sigma: float = 1.0
+    switch: float = 0.0
+    threshold: str = "pseudocode"
+    exploration: str = "sphere"
+    on_few_samples: str = "all"
+    on_empty: str = "all"
+    growth: tuple[int, int] = (25, 5)
+    inner: str = "oful"
+
+    def __post_init__(self) -> None:
+        if self.first_phase is not None:
+            checks.whole("first_phase", self.first_phase, least=1)
+        checks.probability("delta", self.delta)
+        checks.positive("sigma", self.sigma)
+        checks.at_least_zero("switch", self.switch)
+        checks.one_of("threshold", self.threshold, _THRESHOLDS)
+        checks.one_of("exploration", self.exploration, _LAWS)
+        checks.one_of("on_few_samples", self.on_few_samples, ("all", "min-norm"))
+        checks.one_of("on_empty", self.on_empty, ("all", "zero"))
+        checks.one_of("inner", self.inner, _INNER)
+        if len(self.growth) != 2:
+            raise ValueError(f"growth must be two whole numbers, not {self.growth!r}")
+        for factor in self.growth:
+            checks.whole("growth", factor, least=2)
+        object.__setattr__(self, "growth", tuple(int(factor) for factor in self.growth))
+
+
+class ALBDimParameters(NamedTuple):
+    first: Any  # the inner policy of phase 0
+    lengths: np.ndarray  # (phases, 2) int64: rounds of play and of exploration in each phase
+    text: int  # which threshold
+    law: int
+    min_norm: int
+    zero: int
+
+
+class ALBDimState(NamedTuple):
+    inner: BallState
+    pulls: np.ndarray  # (1,) rewards received
+    clock: np.ndarray  # (4,) int64: the phase; its rounds of play and of exploration so far; all samples
+    gram: np.ndarray  # (d, d) of all exploration
+    cross: np.ndarray  # (d,)
+    supports: np.ndarray  # (phases, d) bool: D_0, D_1, ...
+    found: np.ndarray  # (phases, 4) at the start of each: samples, conditioning, reason; and switches at its end
+
+
+@on_ball.register
+def on_ball_alb_dim(policy: ALBDim) -> bool:
+    return True
+
+
+def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int) -> np.ndarray:
+    """(phases, 2) rounds of play and of exploration, exact, for as many phases as begin within so many rounds.
+
+    >>> phase_lengths(10, (25, 5), 7_000).tolist()
+    [[10, 4], [250, 20], [6250, 100], [156250, 500]]
+    """
+    root = math.isqrt(first_phase - 1) + 1  # ceil of the square root
+    lengths: list[list[int]] = []
+    total = 0
+    while total <= rounds and growth[0] ** len(lengths) * first_phase < 2**62:
+        lengths.append([growth[0] ** len(lengths) * first_phase, growth[1] ** len(lengths) * root])
+        total += sum(lengths[-1])
+    return np.array(lengths, np.int64)
+
+
+@resolve.register
+def resolve_alb_dim(policy: ALBDim, n_arms, dim, horizon):
+    everything = np.ones(dim, bool)
+    sigma, switch = float(policy.sigma), float(policy.switch)
+    inner: Any = BallLinTSParameters(sigma, 1.0, switch, everything)
+    if policy.inner == "oful":
+        inner = BallOFULParameters(sigma, float(policy.delta), 1.0, 1.0, switch, everything)
+    first_phase = 20 * dim if policy.first_phase is None else int(policy.first_phase)
+    return ALBDimParameters(
+        first=inner,
+        lengths=phase_lengths(first_phase, policy.growth, horizon or _ROUNDS_COUNTED),
+        text=_THRESHOLDS.index(policy.threshold),
+        law=_LAWS.index(policy.exploration),
+        min_norm=int(policy.on_few_samples == "min-norm"),
+        zero=int(policy.on_empty == "zero"),
+    )
+
+
+@init.register
+def init_alb_dim(policy: ALBDimParameters, n_arms, dim, rng):
+    phases = len(policy.lengths)
+    supports = np.zeros((phases, dim), bool)
+    supports[0] = True
+    return ALBDimState(
+        inner=init(policy.first, n_arms, dim, rng),
+        pulls=np.zeros(1),
+        clock=np.zeros(4, np.int64),
+        gram=np.zeros((dim, dim)),
+        cross=np.zeros(dim),
+        supports=supports,
+        found=np.zeros((phases, 4)),
+    )
+
+
+@narrow.register
+def narrow_alb_dim(policy: ALBDimParameters, state, vectors):
+    inner = state.inner._replace(fit=look_through(state.inner.fit, vectors))
+    return state._replace(inner=inner)
+
+
+@noise_size.register
+def noise_size_alb_dim(policy: ALBDimParameters, n_arms, dim):
+    return dim + 1
+
+
+@tag_size.register
+def tag_size_alb_dim(policy: ALBDimParameters):
+    return policy.first.support.size + 3
+
+
+in_phase = generic("in_phase")  # in_phase(inner, phase) -> the inner policy as that phase plays it
+
+
+@in_phase.register
+def oful_in_phase(inner: BallOFULParameters, phase):
+    return BallOFULParameters(
+        inner.sigma, inner.delta / 2.0**phase, inner.norm_bound, inner.strength, inner.switch, inner.support
+    )
+
+
+@in_phase.register
+def lints_in_phase(inner: BallLinTSParameters, phase):
+    return inner
+
+
+@compiled
+def exploring(policy, state):
+    """Whether this phase's rounds of play are over."""
+    return state.clock[_PLAYED] >= policy.lengths[state.clock[_PHASE], 0]
+
+
+@compiled
+def random_action(law, noise):
+    """A draw from the unit sphere (0), the unit ball (1) or N(0, I) (2)."""
+    dim = noise.size - 1
+    action = noise[:dim].copy()
+    if law < 2:
+        action /= norm(action)
+    if law == 1:
+        action *= uniform_from_normal(noise[dim]) ** (1.0 / dim)
+    return action
+
+
+@select.register
+def select_alb_dim(policy: ALBDimParameters, state, offer, noise):
+    fit = state.inner.fit
+    dim = fit.values.size
+    tag = np.zeros(dim + 3)
+    tag[0] = state.clock[_PHASE]
+    if exploring(policy, state):
+        action = random_action(policy.law, noise)
+        tag[1] = 1.0
+        for j in range(dim):
+            tag[3 + j] = action[j]
+        return Choice(0, fit.lookout @ action, 0.0, 0.0, np.nan, tag)
+    if fit.clock[SIZE] == 0:
+        return Choice(0, np.zeros(fit.lookout.shape[0]), 0.0, 0.0, 1.0, tag)
+    choice = select(in_phase(policy.first, state.clock[_PHASE]), state.inner, offer, noise)
+    for j in range(dim + 1):
+        tag[2 + j] = choice.tag[j]
+    return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
+
+
+@compiled
+def inner_choice(choice):
+    """The inner policy's choice inside ours."""
+    return Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, choice.tag[2:])
+
+
+@hold.register
+def hold_alb_dim(policy: ALBDimParameters, state, choice):
+    if exploring(policy, state):
+        return 1
+    left = policy.lengths[state.clock[_PHASE], 0] - state.clock[_PLAYED]
+    if state.inner.fit.clock[SIZE] == 0:
+        return left
+    return min(left, hold(in_phase(policy.first, state.clock[_PHASE]), state.inner, inner_choice(choice)))
+
+
+@update.register
+def update_alb_dim(policy: ALBDimParameters, state, choice, reward, n):
+    state.pulls[0] += n
+    current = choice.tag[0] == state.clock[_PHASE]
+    if np.isnan(choice.tag[0]):  # somebody else's: a sample like any other
+        learn_sample(state, choice.action, reward, n)
+    elif choice.tag[1] == 1.0:
+        learn_sample(state, choice.tag[3:], reward, n)
+        if current:
+            state.clock[_EXPLORED] += n
+    elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
+        state.clock[_PLAYED] += n
+        if state.inner.fit.clock[SIZE] > 0:
+            update(in_phase(policy.first, state.clock[_PHASE]), state.inner, inner_choice(choice), reward, n)
+    if exploring(policy, state) and state.clock[_EXPLORED] >= policy.lengths[state.clock[_PHASE], 1]:
+        end_phase(policy, state)
+
+
+@compiled
+def learn_sample(state, x, reward, n):
+    """n plays of an action that says something about all coordinates."""
+    state.clock[_SAMPLES] += n
+    for i in range(x.size):
+        state.cross[i] += reward * x[i]
+        weight = n * x[i]
+        for j in range(x.size):
+            state.gram[i, j] += weight * x[j]
+
+
+@compiled
+def least_squares(gram, cross, samples, min_norm):
+    """theta_hat, the Gram matrix's smallest eigenvalue over its largest, and why there is no theta_hat (or 0)."""
+    dim = cross.size
+    spectrum = np.linalg.eigvalsh(gram)
+    conditioning = max(spectrum[0], 0.0) / max(spectrum[dim - 1], 1e-300)
+    reason = 0
+    if samples < dim:
+        reason = 1
+    elif conditioning <= dim * 2.0**-52:
+        reason = 2
+    jitter = 0.0
+    if reason and min_norm:
+        jitter, reason = 1e-10 * max(spectrum[dim - 1], 1e-300), 0
+    if reason:
+        return np.zeros(dim), conditioning, reason
+    return np.linalg.solve(gram + jitter * np.eye(dim), cross), conditioning, reason
+
+
+@compiled
+def end_phase(policy, state):
+    """D_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
+    phase = state.clock[_PHASE]
+    fit = state.inner.fit
+    state.found[phase, 3] = fit.clock[SWITCHES]
+    if phase + 1 == policy.lengths.shape[0]:
+        return
+    theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[_SAMPLES], policy.min_norm)
+    # D_i holds the coordinates of at least eps_i / 2 = 2^-(i+1), or by the text 2^-i
+    least = 0.5 ** (phase + 1) if policy.text else 0.5 ** (phase + 2)
+    support = np.abs(theta) >= least
+    if reason == 0 and not np.any(support):
+        reason = 4 if policy.zero else 3
+    if reason in (1, 2, 3):
+        support[:] = True
+    for j in range(support.size):
+        state.supports[phase + 1, j] = support[j]
+    state.found[phase + 1, 0] = state.clock[_SAMPLES]
+    state.found[phase + 1, 1] = conditioning
+    state.found[phase + 1, 2] = reason
+    state.clock[_PHASE] = phase + 1
+    state.clock[_PLAYED] = 0
+    state.clock[_EXPLORED] = 0
+    fit.clock[SWITCHES] = 0
+    start_over(fit, support, policy.first.strength)
+
+
+@diagnostics.register
+def diagnostics_alb_dim(policy: ALBDimParameters, state):
+    phase = int(state.clock[_PHASE])
+    inner = diagnostics(in_phase(policy.first, float(phase)), state.inner)
+    phases = [
+        {
+            "support": np.flatnonzero(state.supports[i]),
+            "samples": int(state.found[i, 0]),
+            "conditioning": float(state.found[i, 1]),
+            "reason": _REASONS[int(state.found[i, 2])] if i else "all coordinates: the first phase",
+            "switches": int(state.found[i, 3]) if i < phase else inner["switches"],
+        }
+        for i in range(phase + 1)
+    ]
+    return {
+        **inner,
+        "pulls": state.pulls.copy(),
+        "phase": phase,
+        "phases": phases,
+        "exploring": bool(exploring(policy, state)),
+        "samples": int(state.clock[_SAMPLES]),
+    }

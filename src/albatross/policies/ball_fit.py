@@ -1,0 +1,142 @@
+"""What the policies on the unit ball share: ridge regression in V's own eigenbasis, and rare switching.
+
+The world looks at an action through some vectors, the rows of `lookout`. For an agent these are all d coordinate axes,
+so what it sees is the action itself. A simulation needs nothing of an action but its mean reward: there the only row is
+theta*, what it sees is <theta*, action>, and carrying that one vector along makes an update of the eigenbasis O(d^2).
+
+Rarely switching (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): an action is kept until det V has grown by more
+than a factor 1 + C since it was chosen; n more plays multiply det V by 1 + n ||x||^2_{V^-1}, so the number is known
+beforehand and all of them may be played as one block. C = 0 chooses anew every round.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross.linalg import rank_one_update
+from albatross.protocol import Choice, compiled
+
+SIZE, VERSION, CHOSEN, SWITCHES = 0, 1, 2, 3  # places in the clock
+MOMENT, ACTION, SEEN = 0, 1, 2  # rows of what is carried; from SEEN on the lookout
+
+
+class BallFit(NamedTuple):
+    values: np.ndarray  # (d,) eigenvalues of V, the first k in use
+    carried: np.ndarray  # (2 + m, d) in V's eigenbasis: sum of x y, the action that is kept, the lookout
+    lookout: np.ndarray  # (m, d) in the world's coordinates
+    clock: np.ndarray  # (4,) int64: k; how often the basis has turned; 1 while an action is kept; switches
+    log_det: np.ndarray  # (2,) ln det V - ln det V_0, now and when the kept action was chosen
+
+
+def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
+    """Nothing learnt yet, on the coordinates of `support`, seen by an agent."""
+    fit = BallFit(np.zeros(dim), np.zeros((2 + dim, dim)), np.eye(dim), np.zeros(4, np.int64), np.zeros(2))
+    start_over(fit, support, strength)
+    return fit
+
+
+def look_through(fit: BallFit, vectors: np.ndarray) -> BallFit:
+    """The same fit before its first round, seen by a world that looks with `vectors` (m, d) only."""
+    k = fit.clock[SIZE]
+    carried = np.zeros((2 + len(vectors), fit.values.size))
+    # Before the first round the eigenbasis is the first k of the support's axes, in order.
+    carried[SEEN:, :k] = vectors @ fit.lookout.T @ fit.carried[SEEN:, :k]
+    return fit._replace(carried=carried, lookout=np.ascontiguousarray(vectors))
+
+
+@singledispatch
+def narrow(policy: Any, state: Any, vectors: np.ndarray) -> Any:
+    """A state before its first round as a world sees it that looks with `vectors` only."""
+    raise TypeError(f"{type(policy).__name__} does not play on the ball")
+
+
+@compiled
+def start_over(fit, support, strength):
+    """Forget everything; learn on the coordinates of `support` (a mask) from now on."""
+    k = 0
+    for j in range(support.size):
+        if support[j]:
+            fit.values[k] = strength
+            fit.carried[MOMENT, k] = 0.0
+            fit.carried[ACTION, k] = 0.0
+            for row in range(fit.lookout.shape[0]):
+                fit.carried[SEEN + row, k] = fit.lookout[row, j]
+            k += 1
+    fit.clock[SIZE] = k
+    fit.clock[VERSION] += 1
+    fit.clock[CHOSEN] = 0
+    fit.log_det.fill(0.0)
+
+
+@compiled
+def offer_action(fit, coordinates, score, width, propensity):
+    """The choice of an action by its coordinates in the eigenbasis, with what the world sees of it."""
+    k = fit.clock[SIZE]
+    tag = np.zeros(fit.values.size + 1)
+    tag[0] = fit.clock[VERSION]
+    for j in range(k):
+        tag[1 + j] = coordinates[j]
+    seen = np.empty(fit.lookout.shape[0])
+    for row in range(seen.size):
+        seen[row] = np.dot(fit.carried[SEEN + row, :k], coordinates)
+    return Choice(0, seen, score, width, propensity, tag)
+
+
+@compiled
+def width_squared(fit, coordinates):
+    """||x||^2 in V^-1."""
+    total = 0.0
+    for j in range(coordinates.size):
+        total += coordinates[j] * coordinates[j] / fit.values[j]
+    return total
+
+
+@compiled
+def plays_until_switch(fit, choice, switch):
+    """How often the choice is played until det V has grown by more than 1 + switch since it was made."""
+    if switch == 0.0 or fit.clock[SIZE] == 0:
+        return 1
+    since = math.exp(fit.log_det[1] - fit.log_det[0]) if fit.clock[CHOSEN] else 1.0
+    room = (1.0 + switch) * since - 1.0
+    return int(max(room, 0.0) / width_squared(fit, choice.tag[1 : 1 + fit.clock[SIZE]])) + 1
+
+
+@compiled
+def learn_action(fit, choice, reward, n, switch):
+    """n plays of a choice that brought `reward` in sum."""
+    k = fit.clock[SIZE]
+    coordinates = choice.tag[1 : 1 + k].copy()
+    current = choice.tag[0] == fit.clock[VERSION]
+    if not current:  # made in an earlier basis, or by somebody else: an agent sees all of it
+        coordinates = choice.action @ np.ascontiguousarray(fit.carried[SEEN:, :k])
+    elif not fit.clock[CHOSEN]:
+        for j in range(k):
+            fit.carried[ACTION, j] = coordinates[j]
+        fit.clock[CHOSEN] = 1
+        fit.log_det[1] = fit.log_det[0]
+    fit.log_det[0] += math.log1p(n * width_squared(fit, coordinates))
+    for j in range(k):
+        fit.carried[MOMENT, j] += reward * coordinates[j]
+    rank_one_update(fit.values[:k], fit.carried[:, :k], math.sqrt(n) * coordinates)
+    fit.clock[VERSION] += 1
+    if fit.clock[CHOSEN] and fit.log_det[0] > fit.log_det[1] + math.log1p(switch):
+        fit.clock[CHOSEN] = 0
+        fit.clock[SWITCHES] += 1
+
+
+def describe_ball(fit: BallFit) -> dict[str, Any]:
+    """theta_hat where all of it is seen, V's eigenvalues and log-determinant, switches."""
+    k = int(fit.clock[SIZE])
+    found: dict[str, Any] = {
+        "dimension": k,
+        "eigenvalues": np.sort(fit.values[:k]),
+        "log_det": float(fit.log_det[0]),
+        "switches": int(fit.clock[SWITCHES]),
+    }
+    if len(fit.lookout) == fit.values.size:
+        found["theta_hat"] = fit.carried[SEEN:, :k] @ (fit.carried[MOMENT, :k] / fit.values[:k])
+    return found
