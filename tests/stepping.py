@@ -6,8 +6,10 @@ import numpy as np
 
 from albatross import Agent
 from albatross.agent import _leaves
+from albatross.environments.ball import draw_luck
+from albatross.policies.ball_fit import narrow
 from albatross.protocol import Rounds, begin, draw, init
-from albatross.simulation import _CHUNK_BYTES, streams
+from albatross.simulation import _CHUNK_BYTES, _ROUNDS_AT_ONCE, streams
 
 
 def agent_on_stream(policy, env, *, seed, trial=0):
@@ -16,6 +18,19 @@ def agent_on_stream(policy, env, *, seed, trial=0):
     agent._rng = streams(seed, trial)[1]
     agent._state = init(agent._parameters, env.n_arms, env.dim, agent._rng)
     return agent
+
+
+def agent_on_ball(policy, env, *, seed, decisions, trial=0):
+    """An agent whose state looks with theta* only, as in a simulation, and the luck of its rounds."""
+    agent = Agent(policy, dim=env.dim)
+    env_rng, agent._rng = streams(seed, trial)
+    instance = begin(env, env_rng)
+    state = init(agent._parameters, 1, env.dim, agent._rng)
+    agent._state = narrow(agent._parameters, state, instance.theta[None, :])
+    luck = []
+    while len(luck) < decisions:
+        luck.extend(draw_luck(instance, _ROUNDS_AT_ONCE + decisions, env_rng)[:_ROUNDS_AT_ONCE])
+    return agent, luck
 
 
 def rounds_of(env, *, horizon, seed, trial=0):

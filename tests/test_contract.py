@@ -10,22 +10,23 @@ import sys
 
 import numpy as np
 import pytest
-from stepping import agent_on_stream, rounds_of, same_state, state_of
-from variants import DIM, HORIZON, N_ARMS, VARIANTS, easy_problem
+from stepping import agent_on_ball, agent_on_stream, rounds_of, same_state, state_of
+from variants import DIM, HORIZON, N_ARMS, ON_THE_BALL, SIGMA, VARIANTS, easy_problem, new_agent, offered
 
 from albatross import Agent, policies, simulate
+from albatross.protocol import Choice, update
 
 every_policy = pytest.mark.parametrize("name", VARIANTS)
+every_policy_with_arms = pytest.mark.parametrize("name", [name for name in VARIANTS if name not in ON_THE_BALL])
+every_policy_on_the_ball = pytest.mark.parametrize("name", sorted(ON_THE_BALL))
 
 
-def play(agent, rng, rounds):
+def play(name, agent, rng, rounds):
     """So many rounds of contexts and rewards that depend on nothing but `rng` and the agent."""
     decisions = []
     for _ in range(rounds):
-        contexts = rng.standard_normal((N_ARMS, DIM))
-        noise = rng.standard_normal()
-        decision = agent.select(contexts)
-        agent.update(decision, float(contexts[decision.arm].sum() + 0.3 * decision.arm + 0.1 * noise))
+        decision = agent.select(*offered(name, rng))
+        agent.update(decision, float(decision.action.sum() + 0.3 * decision.arm + 0.1 * rng.standard_normal()))
         decisions.append(decision)
     return decisions
 
@@ -34,7 +35,7 @@ def test_every_policy_of_the_catalogue_is_held_to_the_contract():
     assert {type(policy) for policy in VARIANTS.values()} == {entry.policy for entry in policies.CATALOGUE.values()}
 
 
-@every_policy
+@every_policy_with_arms
 def test_stepping_equals_the_compiled_loop_bit_for_bit(name):
     env, policy = easy_problem(name), VARIANTS[name]
     run = simulate(policy, env, horizon=HORIZON, seed=3, record=HORIZON)
@@ -53,8 +54,8 @@ def test_stepping_equals_the_compiled_loop_bit_for_bit(name):
 
 def arms_and_scores(variants, rounds):
     found = {}
-    for name, policy in variants.items():
-        decisions = play(Agent(policy, n_arms=N_ARMS, dim=DIM, seed=1), np.random.default_rng(5), rounds)
+    for name in variants:
+        decisions = play(name, new_agent(name, seed=1), np.random.default_rng(5), rounds)
         found[name] = [[int(decision.arm), float(decision.score), float(decision.width)] for decision in decisions]
     return found
 
@@ -81,30 +82,30 @@ def test_without_compilation_the_same_arms_are_played():
 
 @every_policy
 def test_select_writes_nothing_into_the_state(name):
-    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
+    agent = new_agent(name, seed=0)
     rng = np.random.default_rng(2)
-    play(agent, rng, 60)
+    play(name, agent, rng, 60)
     before = state_of(agent)
     for _ in range(20):
-        agent.select(rng.standard_normal((N_ARMS, DIM)), eligible=[0, 3])
+        agent.select(*offered(name, rng))
     assert same_state(before, state_of(agent))
 
 
 @every_policy
 def test_saving_and_loading_in_the_middle_changes_nothing(name, tmp_path):
-    straight = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=7)
-    broken = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=7)
-    play(straight, one := np.random.default_rng(8), 120)
-    play(broken, two := np.random.default_rng(8), 70)
+    straight = new_agent(name, seed=7)
+    broken = new_agent(name, seed=7)
+    play(name, straight, one := np.random.default_rng(8), 120)
+    play(name, broken, two := np.random.default_rng(8), 70)
     broken.save(tmp_path / "agent")
     broken = Agent.load(tmp_path / "agent")
-    play(broken, two, 50)
+    play(name, broken, two, 50)
     assert same_state(state_of(straight), state_of(broken))
-    last, again = play(straight, one, 1)[0], play(broken, two, 1)[0]
+    last, again = play(name, straight, one, 1)[0], play(name, broken, two, 1)[0]
     assert (last.arm, last.score) == (again.arm, again.score)
 
 
-@every_policy
+@every_policy_with_arms
 def test_late_and_out_of_order_rewards_are_taken(name):
     env, policy = easy_problem(name), VARIANTS[name]
     agent = agent_on_stream(policy, env, seed=4)
@@ -135,7 +136,7 @@ def test_the_seed_fixes_everything_and_the_worker_count_nothing(name):
     assert not np.array_equal(one.regret, other.regret)
 
 
-@pytest.mark.parametrize("name", sorted(VARIANTS.keys() - {"uniform"}))
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "uniform" and name not in ON_THE_BALL])
 def test_it_beats_uniform_play_by_a_wide_margin_on_an_easy_problem(name):
     runs = simulate(
         {"it": VARIANTS[name], "uniform": policies.Uniform()}, easy_problem(name), horizon=HORIZON, trials=5, seed=0
@@ -143,9 +144,9 @@ def test_it_beats_uniform_play_by_a_wide_margin_on_an_easy_problem(name):
     assert runs["it"].regret[:, -1].mean() < 0.5 * runs["uniform"].regret[:, -1].mean()
 
 
-@every_policy
+@every_policy_with_arms
 def test_ineligible_arms_are_never_played(name):
-    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
+    agent = new_agent(name, seed=0)
     rng = np.random.default_rng(3)
     for t in range(120):
         eligible = rng.permutation(N_ARMS)[: 1 + t % N_ARMS]
@@ -154,10 +155,10 @@ def test_ineligible_arms_are_never_played(name):
         agent.update(decision, float(rng.standard_normal()))
 
 
-@every_policy
+@every_policy_with_arms
 def test_input_that_is_not_finite_or_of_the_wrong_shape_is_refused_before_the_state_changes(name):
-    agent = Agent(VARIANTS[name], n_arms=N_ARMS, dim=DIM, seed=0)
-    play(agent, np.random.default_rng(1), 30)
+    agent = new_agent(name, seed=0)
+    play(name, agent, np.random.default_rng(1), 30)
     decision = agent.select(np.ones((N_ARMS, DIM)))
     before, stream = state_of(agent), json.dumps(agent._rng.bit_generator.state, default=str)
     spoilt = np.ones((N_ARMS, DIM))
@@ -185,3 +186,67 @@ def test_its_repr_makes_it_again_and_equality_is_by_type_and_value(name):
     policy = VARIANTS[name]
     assert eval(repr(policy), vars(policies)) == policy
     assert all(policy != other for other in VARIANTS.values() if other is not policy)
+
+
+@every_policy_on_the_ball
+def test_on_the_ball_stepping_equals_the_compiled_loop_bit_for_bit(name):
+    env, policy = easy_problem(name), VARIANTS[name]
+    run = simulate(policy, env, horizon=HORIZON, seed=3, record=HORIZON, blocks=False)
+    agent, luck = agent_on_ball(policy, env, seed=3, decisions=HORIZON)
+    total, regret = 0.0, []
+    for t in range(HORIZON):
+        mean = (decision := agent.select()).action[0]
+        agent.update(decision, mean + SIGMA * luck[t])
+        total += np.linalg.norm(env.theta) - mean
+        regret.append(total)
+    assert regret == run.regret[0].tolist()
+
+
+@every_policy_on_the_ball
+def test_on_the_ball_its_regret_falls_far_below_that_of_a_random_direction(name):
+    run = simulate(VARIANTS[name], easy_problem(name), horizon=1_000, trials=5)
+    assert run.regret[:, -1].mean() < 0.2 * 1_000  # a random direction loses 1 a round
+
+
+@every_policy_on_the_ball
+def test_on_the_ball_late_rewards_reach_the_right_action(name):
+    agent = new_agent(name, seed=0)
+    rng, theta, waiting, regret = np.random.default_rng(0), np.array([0.8, 0.0, -0.6]), [], 0.0
+    for _ in range(HORIZON):
+        decision = agent.select()
+        assert np.linalg.norm(decision.action) <= 1.0 + 1e-9
+        regret += 1.0 - decision.action @ theta
+        waiting.append((decision, float(decision.action @ theta + SIGMA * rng.standard_normal())))
+        if len(waiting) > 10:
+            agent.update(*waiting.pop(int(rng.integers(len(waiting)))))
+    assert regret < 0.5 * HORIZON
+    assert np.linalg.norm(agent.diagnostics()["theta_hat"] - theta) < 0.3
+
+
+@every_policy
+def test_a_block_is_so_many_single_plays_of_equal_reward(name):
+    one, many = new_agent(name, seed=0), new_agent(name, seed=0)
+    rng = np.random.default_rng(5)
+    learnt = [entry_of(agent) for agent in (one, many)]
+    for t in range(25):
+        contexts = offered(name, rng)
+        decision, same = one.select(*contexts), many.select(*contexts)
+        assert decision.arm == same.arm
+        n, reward = 1 + t % 3, float(rng.standard_normal())
+        learnt[0](decision, n * reward, n)
+        for _ in range(n):
+            learnt[1](same, reward, 1)
+    blocks, singles = state_of(one), state_of(many)
+    skipped = ("clock", "carried") if name in ON_THE_BALL else ()  # bases turn by other angles
+    for key in blocks:
+        if not key.endswith(skipped or ("-",)):
+            np.testing.assert_allclose(blocks[key], singles[key], rtol=1e-7, atol=1e-9, err_msg=key)
+
+
+def entry_of(agent):
+    """Learn n plays at once, by the verb itself."""
+
+    def learn(decision, reward, n):
+        update(agent._parameters, agent._state, Choice(*agent._pending[decision.id]), reward, n)
+
+    return learn

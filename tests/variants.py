@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from albatross import environments, policies
+from albatross import Agent, environments, policies
+from albatross.protocol import on_ball
 
 N_ARMS, DIM, HORIZON = 5, 3, 300
 SIGMA = 0.1
@@ -32,7 +33,24 @@ VARIANTS = {
     "alb-norm-start": policies.ALBNorm(sigma=SIGMA, epoch_length=20, explore_arm="random"),
     "alb-norm-appendix": policies.ALBNorm(sigma=SIGMA, epoch_length=20, norm_bound=3.0, restart=True, **_APPENDIX),
     "osom": policies.OSOM(**_BALL),
+    "ball-oful": policies.BallOFUL(sigma=SIGMA),
+    "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
+    "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
+    "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
+    "alb-dim-lints": policies.ALBDim(sigma=SIGMA, first_phase=25, inner="lints", switch=0.5, exploration="ball"),
 }
+ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}
+
+
+def new_agent(name, *, seed=None):
+    """An agent with the policy of this name."""
+    arms = {} if name in ON_THE_BALL else {"n_arms": N_ARMS}
+    return Agent(VARIANTS[name], dim=DIM, seed=seed, **arms)
+
+
+def offered(name, rng):
+    """Arguments of `select`: fresh contexts, or nothing on the ball."""
+    return () if name in ON_THE_BALL else (rng.standard_normal((N_ARMS, DIM)),)
 
 
 def has_biases(name: str) -> bool:
@@ -40,8 +58,10 @@ def has_biases(name: str) -> bool:
     return not name.endswith("-no-biases")
 
 
-def easy_problem(name: str) -> environments.Mixture:
+def easy_problem(name: str):
     """One that this policy must solve: arms that differ by their biases, or contexts that say all there is to know."""
+    if name in ON_THE_BALL:
+        return environments.Ball(dim=DIM, theta=[0.8, 0.0, -0.6], noise_sd=SIGMA)
     if has_biases(name):
         biases = np.linspace(-1.0, 1.0, N_ARMS)
         return environments.Mixture(n_arms=N_ARMS, dim=DIM, theta_norm=0.1, noise_sd=SIGMA, biases=biases)

@@ -22,6 +22,7 @@ from albatross.protocol import (
     entry,
     init,
     noise_size,
+    on_ball,
     resolve,
     select,
     tag_size,
@@ -94,23 +95,29 @@ class Agent:
         self,
         policy: Any,
         *,
-        n_arms: int,
+        n_arms: int | None = None,
         dim: int,
         seed: int | np.random.SeedSequence | None = None,
         max_pending: int = 10_000,
     ) -> None:
+        if on_ball(policy):
+            if n_arms is not None:
+                raise ValueError(
+                    f"{type(policy).__name__} plays on the unit ball: give dim alone, not n_arms={n_arms!r}"
+                )
+            n_arms = 1
         checks.whole("n_arms", n_arms, least=1)
         checks.whole("dim", dim, least=1)
         checks.whole("max_pending", max_pending, least=1)
         if not isinstance(seed, np.random.SeedSequence | None):
             checks.whole("seed", seed, least=0)
         rng = np.random.Generator(np.random.SFC64(seed))
-        parameters = resolve(policy, int(n_arms), int(dim), None)
-        state = init(parameters, int(n_arms), int(dim), rng)
-        self._settle(policy, parameters, state, rng, int(n_arms), int(dim), int(max_pending))
+        n_arms, dim = int(n_arms), int(dim)  # type: ignore[arg-type]
+        parameters = resolve(policy, n_arms, dim, None)
+        state = init(parameters, n_arms, dim, rng)
+        self._settle(policy, parameters, state, rng, n_arms, dim, int(max_pending))
         self._name = secrets.token_hex(4)
-        self._made = 0
-        self._forgotten = 0
+        self._made = self._forgotten = 0
 
     def _settle(
         self, policy: Any, parameters: Any, state: Any, rng: Any, n_arms: int, dim: int, max_pending: int
@@ -119,6 +126,7 @@ class Agent:
         self._parameters, self._state, self._rng = parameters, state, rng
         self._noise_size = noise_size(parameters, n_arms, dim)
         self._no_noise = np.empty(0)
+        self._ball = np.zeros((1, dim)) if on_ball(policy) else None  # what is offered there: no arms to choose from
         self._all_eligible = np.ones(n_arms, bool)
         self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
@@ -130,12 +138,16 @@ class Agent:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, n_arms={self.n_arms}, dim={self.dim})"
+        arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "
+        return f"Agent({self.policy!r}, {arms}dim={self.dim})"
 
     # ------------------------------------------------------------------------------------- a decision, a reward
 
-    def select(self, contexts: Any, eligible: Any = None) -> Decision:
-        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` a mask or a list of arms."""
+    def select(self, contexts: Any = None, eligible: Any = None) -> Decision:
+        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` a mask or a list of arms.
+
+        On the unit ball there is nothing to give: `select()` chooses a vector, `decision.action`.
+        """
         mask = self._all_eligible if eligible is None else self._eligible(eligible)
         contexts = self._contexts(contexts)
         with self._lock:
@@ -158,9 +170,15 @@ class Agent:
             self._pending_of_arm[arm] += 1
         return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
 
-    def update(self, decision: Decision | str, reward: float) -> None:
-        """Take the reward of a decision, or of a decision's id. Each decision is rewarded once."""
+    def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
+        """Take the reward of a decision, or of a decision's id. Each decision is rewarded once.
+
+        On the unit ball it may also be the reward of a vector of one's own.
+        """
         name = decision.id if isinstance(decision, Decision) else decision
+        if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
+            self.warm_start(checks.finite_array("action", name, (self.dim,))[None, :], None, [reward])
+            return
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
@@ -171,13 +189,23 @@ class Agent:
             self._learn(self._parameters, self._state, kept, reward)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all."""
+        """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all.
+
+        On the unit ball contexts are the actions (n, d) and arms is None.
+        """
         rewards = checks.finite_array("rewards", rewards, (None,))
         n = rewards.size
+        if self._ball is not None:
+            arms = np.zeros(n, np.int64) if arms is None else arms
+            longest = np.linalg.norm(checks.finite_array("contexts", contexts, (n, self.dim)), axis=1).max(initial=0.0)
+            if longest > 1.0 + 1e-9:
+                raise ValueError(f"an action of length {longest:.6g} was given, the ball's are at most 1 long")
         arms = checks.numbers("arms", arms)
         contexts = checks.numbers("contexts", contexts)
         if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
-            raise ValueError(f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape}")
+            raise ValueError(
+                f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape} of {arms.dtype}"
+            )
         if n and not (arms.min() >= 0 and arms.max() < self.n_arms):
             wrong = arms.min() if arms.min() < 0 else arms.max()
             raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {self.n_arms - 1}")
@@ -196,7 +224,10 @@ class Agent:
 
         A policy that draws nothing chooses one arm with certainty. The agent and its random numbers stay as they are.
         """
+        if self._ball is not None:
+            raise ValueError("a single action of the ball has no probability, only a density")
         checks.whole("draws", draws, least=1)
+        checks.whole("seed", seed, least=0)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
         mask = self._eligible(eligible)
         draws = draws if self._noise_size else 1
@@ -217,6 +248,12 @@ class Agent:
     def _contexts(self, contexts: Any) -> np.ndarray:
         """As a C-ordered (K, d) array of float64. That it is finite is checked in compiled code."""
         shape = (self.n_arms, self.dim)
+        if self._ball is not None:
+            if contexts is not None:
+                raise ValueError("the arms are the unit ball: select() takes no contexts")
+            return self._ball
+        if contexts is None:
+            raise ValueError(f"contexts must be given: shape ({self.n_arms}, {self.dim}) or ({self.dim},)")
         if (
             type(contexts) is np.ndarray
             and contexts.shape == shape
@@ -242,7 +279,11 @@ class Agent:
     def _eligible(self, eligible: Any) -> np.ndarray:
         if eligible is None:
             return self._all_eligible
-        given = np.asarray(eligible)
+        wanted = f"eligible must be a mask of {self.n_arms} booleans or a list of arms, got {eligible!r}"
+        try:
+            given = checks.numbers("eligible", eligible)
+        except ValueError:
+            raise ValueError(wanted) from None
         if given.size == 0:
             raise ValueError("eligible is empty: at least one arm must be eligible")
         if given.dtype == bool:
@@ -252,7 +293,7 @@ class Agent:
                 raise ValueError("eligible is False for every arm: at least one must be eligible")
             return np.ascontiguousarray(given)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-            raise ValueError(f"eligible must be a mask of {self.n_arms} booleans or a list of arms, got {eligible!r}")
+            raise ValueError(wanted)
         if given.min() < 0 or given.max() >= self.n_arms:
             wrong = given.min() if given.min() < 0 else given.max()
             raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {self.n_arms - 1}")
@@ -272,7 +313,7 @@ class Agent:
         if not (prefix and number.isdecimal()):
             return f"{name!r} is not a decision: give what select returned, or its id"
         if prefix != self._name:
-            return f"decision {name} was made by another agent"
+            return f"decision {name} was made by another agent, or was rewarded before this one was loaded"
         if not 1 <= int(number) <= self._made:
             return f"decision {name} was never made"
         return f"decision {name} is not pending: it was rewarded before, or forgotten ({self._forgotten} were)"
@@ -288,7 +329,6 @@ class Agent:
                 "n_arms": self.n_arms,
                 "dim": self.dim,
                 "max_pending": self.max_pending,
-                "name": self._name,
                 "made": self._made,
                 "forgotten": self._forgotten,
                 "pending": list(self._pending),
@@ -318,13 +358,17 @@ class Agent:
                 leaf[...] = saved
             agent = cls.__new__(cls)
             agent._settle(policy, parameters, state, rng, n_arms, dim, int(header["max_pending"]))
-            agent._name, agent._made, agent._forgotten = header["name"], header["made"], header["forgotten"]
+            # A new name: what the saved agent decided after it was saved must not be mistaken for our decisions.
+            agent._name = secrets.token_hex(4)
+            agent._made, agent._forgotten = int(header["made"]), int(header["forgotten"])
             for i, name in enumerate(header["pending"]):
                 arm, action, score, width, propensity, tag = (arrays[f"pending/{field}"][i] for field in Choice._fields)
                 kept = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
                 agent._pending[name] = kept
                 agent._pending_of_arm[kept[0]] += 1
-        except (KeyError, TypeError, IndexError) as error:
+        except UnreadableAgent:
+            raise
+        except Exception as error:  # whatever a damaged header or array may cause
             raise UnreadableAgent(f"{path} is not a whole saved agent: {error!r}") from error
         return agent
 

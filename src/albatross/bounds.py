@@ -64,6 +64,8 @@ def theorem_1(
     """
     checks.probability("delta", delta)
     T = np.asarray(horizon, dtype=float)
+    if not (T > 0).all():
+        raise ValueError(f"horizon must be positive, not {horizon!r}")
     start = C_1 * (2 * explore + n_arms) * theta_norm
     growth = np.sqrt(T) * np.log(np.maximum(T / epoch_length, 1.0)) * math.log(n_arms * epoch_length / delta)
     return start + C * (theta_norm + 1.0) * (math.sqrt(n_arms) + math.sqrt(dim)) * growth

@@ -80,3 +80,13 @@ def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.nda
         where = tuple(int(i) for i in np.argwhere(~good)[0])
         raise ValueError(f"{name} must be finite, but holds {array[where]} at {where} (at most {LARGEST:g} in size)")
     return array
+
+
+def coordinates(name: str, value: Any) -> tuple[int, ...]:
+    """Different coordinates, at least one, in ascending order."""
+    array = numbers(name, value)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 0:
+        raise ValueError(f"{name} must be a list of coordinates (whole numbers from 0 on), not {value!r}")
+    if np.unique(array).size < array.size:
+        raise ValueError(f"{name} names a coordinate twice: {value!r}")
+    return tuple(int(j) for j in np.sort(array))

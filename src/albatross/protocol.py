@@ -19,7 +19,6 @@ import hashlib
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from functools import singledispatch
 from pathlib import Path
@@ -33,7 +32,7 @@ from numba.extending import overload
 
 _PACKAGE = str(Path(__file__).parent)
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
-_COMPILED_SOURCES = ("*.py", "policies/*.py", "environments/*.py")
+_NEVER_COMPILED = {"experiments", "report", "cli"}
 
 
 def _cache_folder() -> str:
@@ -43,22 +42,20 @@ def _cache_folder() -> str:
     one. So the folder's name is a hash of all sources, and the folders of earlier hashes are deleted.
     """
     package = Path(_PACKAGE)
-    sources = sorted(path for pattern in _COMPILED_SOURCES for path in package.glob(pattern))
+    sources = sorted(p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in _NEVER_COMPILED)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     installation = hashlib.sha256(_PACKAGE.encode()).hexdigest()[:16]
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for base in (user_cache, Path(tempfile.gettempdir()) / f"cache-{os.getuid() if hasattr(os, 'getuid') else 0}"):
-        folder = base / "albatross" / installation / digest
-        try:
-            if not folder.exists():
-                for stale in folder.parent.glob("*"):
-                    shutil.rmtree(stale, ignore_errors=True)
-                folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return str(folder)
-        except OSError:
-            continue
-    return ""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "albatross" / installation / digest
+    try:
+        if not folder.exists():
+            for stale in folder.parent.glob("*"):
+                shutil.rmtree(stale, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except OSError:
+        pass
+    return ""  # nowhere to keep it that is the user's own: every process compiles anew
 
 
 _CACHE_FOLDER = _cache_folder()
@@ -172,6 +169,12 @@ def resolve(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Any:
 def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
     """The state before the first round: a NamedTuple of arrays."""
     raise TypeError(f"init is not defined for {type(policy).__name__}: register it")
+
+
+@singledispatch
+def on_ball(policy: Any) -> bool:
+    """Whether the policy's arms are the vectors of the unit ball."""
+    return False
 
 
 @singledispatch

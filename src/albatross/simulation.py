@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
+from albatross.environments.ball import Ball, BallInstance, draw_luck
+from albatross.policies.ball_fit import narrow
 from albatross.protocol import (
     Offer,
     Rounds,
@@ -24,8 +27,10 @@ from albatross.protocol import (
     diagnostics,
     draw,
     entry,
+    hold,
     init,
     noise_size,
+    on_ball,
     resolve,
     select,
     update,
@@ -33,6 +38,7 @@ from albatross.protocol import (
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
+_BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
 
 
 class Tally(NamedTuple):
@@ -86,6 +92,41 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
             tally.recorded[0] = row + 1
 
 
+@entry
+def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, tally, progress):
+    """Play actions of the unit ball, one for each row of `noise`; the state looks with theta* only.
+
+    With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
+    Gaussian number. A block is cut where a round is recorded, so that rewards have their law there too.
+    """
+    played, used = progress[0], 0
+    for decision in range(noise.shape[0]):
+        if played == horizon:
+            break
+        choice = select(policy, state, offer, noise[decision])
+        mean = choice.action[0]
+        n = min(hold(policy, state, choice), horizon - played) if blocks else 1
+        reward, left = 0.0, n
+        while left > 0:
+            row = tally.recorded[0]
+            plays = left
+            if row < tally.rounds.size:
+                plays = min(left, tally.rounds[row] - played)
+            gain = plays * mean + noise_sd * np.sqrt(plays) * luck[used]
+            used += 1
+            played += plays
+            left -= plays
+            reward += gain
+            tally.totals[0] += plays * (best - mean)
+            tally.totals[1] += gain
+            if row < tally.rounds.size and tally.rounds[row] == played:
+                tally.regret[row] = tally.totals[0]
+                tally.reward[row] = tally.totals[1]
+                tally.recorded[0] = row + 1
+        update(policy, state, choice, reward, n)
+    progress[0] = played
+
+
 def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
     """The trial's two generators: the environment's, and the one that every policy starts from afresh.
 
@@ -134,36 +175,87 @@ class _Player:
         self.seconds = 0.0
         self.loop: Any = None
 
-    def play(self, chunk: Rounds, n: int, pending: np.ndarray, start: int) -> None:
-        """Play the first n rounds of a chunk."""
-        noise = self.rng.standard_normal((n, self.noise_size))
-        args = (self.parameters, self.state, chunk, n, noise, pending, self.tally, start)
-        self.loop = self.loop or play.prepared(*args)
+    def play(self, loop: entry, *args: Any) -> None:
+        """Enter the compiled loop, with the time it takes on the clock; compiling is not."""
+        self.loop = self.loop or loop.prepared(self.parameters, self.state, *args)
         begun = time.perf_counter()
-        self.loop(*args)
+        self.loop(self.parameters, self.state, *args)
         self.seconds += time.perf_counter() - begun
 
 
-def _play_trial(policies, env, horizon, seed, trial, grid, advance, stop):
+class _Setting(NamedTuple):
+    """What all trials of a simulation share."""
+
+    policies: list[Any]
+    env: Any
+    horizon: int
+    seed: int
+    grid: np.ndarray
+    blocks: bool
+    advance: Any  # is told rounds that are done
+    stop: threading.Event
+
+
+def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
     """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
-    env_rng, _ = streams(seed, trial)
-    instance = begin(env, env_rng)
-    players = [_Player(policy, env, horizon, streams(seed, trial)[1], grid) for policy in policies]
-    size = max(1, _CHUNK_BYTES // (8 * env.n_arms * env.dim))
-    table = (size, env.n_arms)
-    chunk = Rounds(np.empty((*table, env.dim)), np.ones(table, bool), np.empty(table), np.empty(table))
-    pending = np.zeros(env.n_arms, np.int64)  # rewards come at once
-    for start in range(0, horizon, size):
-        if stop.is_set():
-            return None
-        # A chunk is always drawn whole, so that a longer horizon begins with the same rounds as a shorter one.
-        draw(instance, chunk, env_rng)
-        n = min(size, horizon - start)
-        for player in players:
-            player.play(chunk, n, pending, start)
-        advance(n)
+    env_rng, _ = streams(setting.seed, trial)
+    instance = begin(setting.env, env_rng)
+    players = [
+        _Player(policy, setting.env, setting.horizon, streams(setting.seed, trial)[1], setting.grid)
+        for policy in setting.policies
+    ]
+    play_rounds = _play_on_ball if isinstance(instance, BallInstance) else _play_arms
+    if not play_rounds(setting, instance, env_rng, players):
+        return None
     truth = describe(instance)
     return [(p.tally, p.seconds, {**diagnostics(p.parameters, p.state), "truth": truth}) for p in players]
+
+
+def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, players: list[_Player]) -> bool:
+    """Finitely many arms: every chunk of rounds is drawn once and played by all. Whether it came to its end."""
+    n_arms, dim = setting.env.n_arms, setting.env.dim
+    size = max(1, _CHUNK_BYTES // (8 * n_arms * dim))
+    table = (size, n_arms)
+    chunk = Rounds(np.empty((*table, dim)), np.ones(table, bool), np.empty(table), np.empty(table))
+    pending = np.zeros(n_arms, np.int64)  # rewards come at once
+    for start in range(0, setting.horizon, size):
+        if setting.stop.is_set():
+            return False
+        # A chunk is always drawn whole, so that a longer horizon begins with the same rounds as a shorter one.
+        draw(instance, chunk, env_rng)
+        n = min(size, setting.horizon - start)
+        for player in players:
+            if setting.stop.is_set():  # the first time around each player may have to be compiled
+                return False
+            noise = player.rng.standard_normal((n, player.noise_size))
+            player.play(play, chunk, n, noise, pending, player.tally, start)
+        setting.advance(n)
+    return True
+
+
+def _play_on_ball(setting: _Setting, instance: Any, env_rng: np.random.Generator, players: list[_Player]) -> bool:
+    """The unit ball: every policy plays on its own, with luck from the same stream. Whether it came to its end."""
+    theta, dim = instance.theta, setting.env.dim
+    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64))
+    luck_state = env_rng.bit_generator.state
+    decisions = _BLOCKS_AT_ONCE if setting.blocks else _ROUNDS_AT_ONCE
+    for player in players:
+        player.state = narrow(player.parameters, player.state, theta[None, :])
+        env_rng.bit_generator.state = luck_state
+        progress = np.zeros(1, np.int64)
+        while progress[0] < setting.horizon:
+            if setting.stop.is_set():
+                return False
+            noise = player.rng.standard_normal((decisions, player.noise_size))
+            luck = draw_luck(instance, decisions + setting.grid.size, env_rng)
+            before = int(progress[0])
+            player.play(
+                play_ball,
+                *(offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
+                *(noise, luck, player.tally, progress),
+            )
+            setting.advance((int(progress[0]) - before) / len(players))
+    return True
 
 
 @overload
@@ -176,6 +268,7 @@ def simulate(
     seed: int = ...,
     workers: int | None = ...,
     record: Any = ...,
+    blocks: bool = ...,
     progress: bool | None = ...,
 ) -> dict[str, Run]: ...
 @overload
@@ -188,6 +281,7 @@ def simulate(
     seed: int = ...,
     workers: int | None = ...,
     record: Any = ...,
+    blocks: bool = ...,
     progress: bool | None = ...,
 ) -> Run: ...
 def simulate(
@@ -199,13 +293,15 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     record: int | str | Sequence[int] | np.ndarray | None = None,
+    blocks: bool = True,
     progress: bool | None = None,
 ) -> Any:
     """Play one policy, or a dict of them, `trials` times; every policy of a trial meets the same contexts and noise.
 
     The numbers depend on `seed` alone, not on `workers` (all cores by default) nor on which other policies play.
-    `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. `progress` shows a
-    bar; by default on a terminal with rich installed.
+    `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. On the ball, what a
+    rarely switching policy plays many times is played as one block, exactly in law, unless `blocks` is False; policies
+    then share theta*, but not the noise. `progress` shows a bar; by default on a terminal with rich installed.
 
     >>> from albatross import environments, policies
     >>> env = environments.Mixture(n_arms=3, dim=2, noise_sd=0.1)
@@ -217,6 +313,9 @@ def simulate(
     if not named:
         raise ValueError("simulate needs at least one policy")
     checks.whole("horizon", horizon, least=1)
+    if horizon > 2**53:
+        raise ValueError(f"horizon={horizon} is past 2^53, where rounds can no longer be counted in floats")
+    checks.flag("blocks", blocks)
     checks.whole("trials", trials, least=1)
     checks.whole("seed", seed, least=0)
     if not (hasattr(env, "n_arms") and hasattr(env, "dim")):
@@ -228,14 +327,19 @@ def simulate(
     checks.whole("workers", workers, least=1)
     grid = recording_grid(horizon, record)
     for each in named.values():  # a wrong parameter is told before any work, and in this thread
+        if on_ball(each) != isinstance(env, Ball):
+            kind = "actions of the unit ball" if on_ball(each) else "finitely many arms"
+            raise ValueError(f"{type(each).__name__} plays {kind}, which {type(env).__name__} does not offer")
         resolve(each, env.n_arms, env.dim, horizon)
+    blocks = _in_blocks(env, blocks)
 
     stop = threading.Event()
 
     with threadpool_limits(1, user_api="blas"), _progress_bar(horizon * trials, progress) as advance:
+        setting = _Setting(list(named.values()), env, horizon, seed, grid, blocks, advance, stop)
 
         def run_trial(trial: int) -> Any:
-            return _play_trial(list(named.values()), env, horizon, seed, trial, grid, advance, stop)
+            return _play_trial(setting, trial)
 
         if min(workers, trials) == 1:
             done = [run_trial(trial) for trial in range(trials)]
@@ -254,6 +358,16 @@ def simulate(
             seconds=sum(seconds),
         )
     return runs if isinstance(policy, Mapping) else runs[""]
+
+
+def _in_blocks(env: Any, wanted: bool) -> bool:
+    """Whether blocks are valid on this environment; says so where they are not."""
+    if not (wanted and isinstance(env, Ball)):
+        return False
+    if env.noise != "gaussian":
+        warnings.warn(f"playing round by round: blocks need Gaussian noise, not {env.noise}", stacklevel=3)
+        return False
+    return True
 
 
 def _default_workers() -> int:
@@ -293,5 +407,5 @@ def _progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
         return
     columns = (*Progress.get_default_columns()[:-1], TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("playing", total=total)
-        yield lambda n: bar.advance(task, n)
+        task = bar.add_task("compiling", total=total)  # or loading what was compiled before
+        yield lambda n: bar.update(task, advance=n, description="playing")

@@ -36,6 +36,7 @@ def test_alb_norm_is_told_no_norm_unless_the_text_says_so():
         ("ucb(scale=", r"write it as ucb\(parameter=value"),
         ("ucb(scale=open('x'))", r"write it as ucb\(parameter=value"),
         ("ucb(scale=-1)", "scale must be a positive number"),
+        ("ucb(scale=1, scale=2)", r"write it as ucb\(parameter=value"),
     ],
 )
 def test_a_text_that_names_no_policy_is_explained(text, message):
@@ -58,3 +59,14 @@ def test_differences_are_paired_and_intervals_are_students():
     assert second.difference == pytest.approx(1.1)
     assert second.difference_margin == pytest.approx(4.302652729911275 * np.std([1, 1, 1.3], ddof=1) / math.sqrt(3))
     assert first.microseconds == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("text", ["greedy,lints(sigma=1", "greedy,lints(sigma=1)),ucb", "greedy)"])
+def test_parentheses_that_do_not_match_are_an_error_and_drop_no_policy(text):
+    with pytest.raises(ValueError, match="do not match"):
+        split_names(text)
+
+
+def test_the_oracle_takes_parameters_like_any_other():
+    known = {**KNOWN, "theta_norm": 0.5}
+    assert build("oracle(scale=1)", known) == policies.OFULPlus(norm_bound=0.5, sigma=0.7, scale=1)

@@ -57,7 +57,7 @@ def test_norm_estimates_agree_with_an_independent_reference(out, panel, wanted):
 
 
 def test_with_the_papers_own_estimator_the_estimates_fall_through_the_truth(out):
-    found = summary_of(out, "c")["policies"]["alb-norm-paper-1"]["norm_bounds"]["mean"]
+    found = summary_of(out, "c")["policies"]["alb-norm-paper"]["norm_bounds"]["mean"]
     assert found[-1] < 0.5
 
 

@@ -175,3 +175,26 @@ def test_a_wrong_parameter_is_named(wrong, name):
 def test_an_arm_of_the_start_that_does_not_exist_is_named():
     with pytest.raises(ValueError, match="explore_arm=7 is not one of the arms 0 to 1"):
         Agent(policies.ALBNorm(explore_arm=7), n_arms=2, dim=1)
+
+
+def test_no_epoch_ends_while_the_start_is_still_on():
+    agent = Agent(policies.ALBNorm(sigma=0.1, explore=3, epoch_length=2), n_arms=3, dim=2, seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(30):  # the arm of the start is away, the others play on
+        agent.update(agent.select(rng.standard_normal((3, 2)), eligible=[1, 2]), float(rng.standard_normal()))
+    assert agent.diagnostics()["epoch_ends"].size == 0
+    assert agent.diagnostics()["radius"] is None
+    for _ in range(6):
+        agent.update(agent.select(rng.standard_normal((3, 2))), float(rng.standard_normal()))
+    assert agent.diagnostics()["norm_bounds"].size == 1
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_first_bound_does_not_depend_on_the_contexts_unit(scale):
+    rng = np.random.default_rng(0)
+    agent = Agent(policies.ALBNorm(sigma=1e-9, explore=5), n_arms=2, dim=4)
+    theta = rng.standard_normal(4) / scale * 1e9
+    for _ in range(10):
+        decision = agent.select(scale * rng.standard_normal((2, 4)))
+        agent.update(decision, float(decision.action @ theta))
+    assert agent.diagnostics()["norm_bounds"][0] == pytest.approx(np.linalg.norm(theta), rel=1e-7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from albatross import Agent, environments, policies, simulate
 
@@ -48,3 +49,63 @@ def test_a_log_teaches_it_without_counting_towards_the_switch():
     assert found["pulls"].sum() == 50
     assert found["shortfall"] == 0.0
     assert found["theta_hat"].any()
+
+
+def slow_osom(contexts, rewards, *, sigma, bound, delta, scale, horizon):
+    """OSOM as the module's docstring has it, with the main text's widths and dense centred least squares."""
+    n_arms, dim = contexts.shape[1:]
+    rounds = horizon - n_arms
+    plays, arms, switched = [], [], False
+    shortfall = allowance = 0.0
+    tested = 0
+    for t, X in enumerate(contexts):
+        mine = [[k for k, (arm, _, _) in enumerate(plays) if arm == i] for i in range(n_arms)]
+        if not all(mine):
+            arm, promise = next(i for i in range(n_arms) if not mine[i]), None
+        else:
+            x = np.array([row for _, row, _ in plays])
+            y = np.array([g for _, _, g in plays])
+            means = np.array([[*x[k].mean(axis=0), y[k].mean()] for k in mine])
+            arm_of = np.array([a for a, _, _ in plays])
+            xc, yc = x - means[arm_of, :-1], y - means[arm_of, -1]
+            theta = np.linalg.solve(np.eye(dim) + xc.T @ xc, xc.T @ yc)
+            counts = np.array([len(k) for k in mine])
+            bonus = scale * sigma * np.sqrt(dim / counts * np.log(1 / delta))
+            n = max(len(plays) - n_arms, 1)
+            radius = scale * (sigma * np.sqrt(dim) + bound) / np.sqrt(n) * np.sqrt(np.log(n_arms * rounds / delta))
+            reach = radius * np.linalg.norm(X, axis=1)
+            simple = means[:, -1] + bonus
+            complex_index = means[:, -1] - means[:, :-1] @ theta + X @ theta + bonus + reach
+            i, j = int(np.argmax(simple)), int(np.argmax(complex_index))
+            arm, promise = (j if switched else i), complex_index[j]
+            allowed = 2 * bonus[i] + 2 * reach[j]
+        reward = rewards[t, arm]
+        plays.append((arm, X[arm], reward))
+        arms.append(arm)
+        if promise is not None and not switched:
+            tested += 1
+            shortfall += promise - reward
+            allowance += allowed
+            luck = sigma * np.sqrt(2 * tested * np.log(tested * (tested + 1) / delta))
+            switched = shortfall > allowance + luck
+    return arms, switched, shortfall, allowance
+
+
+@pytest.mark.parametrize(("norm", "seed"), [(0.0, 0), (3.0, 1), (3.0, 2), (6.0, 3)])
+def test_it_plays_the_arms_of_a_slow_transcription(norm, seed):
+    rng = np.random.default_rng(seed)
+    contexts = rng.standard_normal((250, 4, 2))
+    theta = rng.standard_normal(2)
+    theta *= norm / np.linalg.norm(theta)
+    rewards = rng.uniform(-1, 1, 4) + contexts @ theta + 0.3 * rng.standard_normal((250, 4))
+    given = {"sigma": 0.3, "delta": 0.1, "scale": 0.5}
+    arms, switched, shortfall, allowance = slow_osom(contexts, rewards, bound=3.0, horizon=250, **given)
+    agent = Agent(policies.OSOM(norm_bound=3.0, horizon=250, ties="first", **given), n_arms=4, dim=2)
+    for t in range(250):
+        decision = agent.select(contexts[t])
+        assert decision.arm == arms[t]
+        agent.update(decision, rewards[t, decision.arm])
+    found = agent.diagnostics()
+    assert found["switched"] == switched == (norm > 0.0)
+    assert found["shortfall"] == pytest.approx(shortfall, rel=1e-9)
+    assert found["allowance"] == pytest.approx(allowance, rel=1e-9)

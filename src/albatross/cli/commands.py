@@ -126,16 +126,14 @@ def compare(
 
     if not out.parent.is_dir():
         raise click.ClickException(f"{out.parent} is not a folder: --out is the figure's file name")
+    if out.suffix not in (".png", ".pdf", ".svg"):
+        raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
     problem = environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd)
-    known = {"sigma": noise_sd, "norm_bound": norm_bound}
-    contenders = {}
-    for text in comparison.split_names(names):
-        if text == "oracle":
-            contenders[text] = comparison.build("oful-plus", {**known, "norm_bound": theta_norm})
-        else:
-            contenders[text] = comparison.build(text, known)
-    if not contenders:
-        raise click.ClickException("name at least one policy in --policies")
+    known = {"sigma": noise_sd, "norm_bound": norm_bound, "theta_norm": theta_norm}
+    texts = comparison.split_names(names)
+    if not texts or len(set(texts)) < len(texts):
+        raise click.ClickException("name at least one policy in --policies, and none twice")
+    contenders = {text: comparison.build(text, known) for text in texts}
 
     runs = simulate(contenders, problem, horizon=horizon, trials=trials, seed=seed)
     found = comparison.lines(runs)
@@ -143,14 +141,14 @@ def compare(
         (
             line.name,
             f"{line.mean:,.1f}",
-            f"± {line.margin:,.1f}",
+            f"± {line.margin:,.1f}" if trials > 1 else "",
             "" if position == 0 else f"{line.difference:+,.1f}",
-            "" if position == 0 else f"± {line.difference_margin:,.1f}",
+            "" if position == 0 or trials == 1 else f"± {line.difference_margin:,.1f}",
             f"{line.microseconds:.1f}",
         )
         for position, line in enumerate(found)
     ]
-    title = f"{arms} arms, {dim} features, norm {theta_norm:g}, {horizon:,} rounds, {trials} trials"
+    title = f"{arms} arms, {dim} features, norm {theta_norm:g}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
     columns = ("policy", "regret", "95 %", f"against {found[0].name}", "95 %, paired", "µs a round")
     console = Console()
     console.print(plain_table(title, columns, rows), highlight=False)

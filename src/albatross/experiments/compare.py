@@ -25,6 +25,8 @@ def split_names(text: str) -> list[str]:
     names, depth, start = [], 0, 0
     for position, letter in enumerate(text + ","):
         depth += (letter == "(") - (letter == ")")
+        if depth < 0 or (depth > 0 and position == len(text)):
+            raise ValueError(f"the parentheses in {text!r} do not match")
         if letter == "," and depth == 0:
             names.append(text[start:position].strip())
             start = position + 1
@@ -40,6 +42,8 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     UCB(sigma=0.7, delta=0.1, form='appendix', scale=0.5, ties='random')
     """
     name, _, rest = text.partition("(")
+    if name == "oracle" and "theta_norm" in known:
+        return build("oful-plus" + text.removeprefix("oracle"), {**known, "norm_bound": known["theta_norm"]})
     if name not in policies.CATALOGUE:
         raise ValueError(f"there is no policy {name!r}; known are {', '.join(policies.CATALOGUE)} and oracle")
     kind = policies.CATALOGUE[name].policy
@@ -51,6 +55,8 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
             if not isinstance(call, ast.Call) or call.args:
                 raise ValueError("only keywords")
             given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+            if len(given) < len(call.keywords):
+                raise ValueError("a keyword twice")
         except (SyntaxError, ValueError):
             raise ValueError(f"cannot read {text!r}: write it as {name}(parameter=value, ...)") from None
     unknown = sorted(set(given) - set(fields))

@@ -57,6 +57,13 @@ def plot(runs: Mapping[tuple[str, float], Run]) -> Figure:
     return figure
 
 
+def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]:
+    """A policy's entry in the summary: that of the larger norm, and all of them under `by_norm`."""
+    by_norm = {f"{truth:g}": norm_regret.describe(name, run) for (each, truth), run in runs.items() if each == name}
+    largest = max(by_norm, key=float)
+    return {**by_norm[largest], "label": f"{LABELS[name]}, norm {largest}", "by_norm": by_norm}
+
+
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """The estimates at both norms."""
     runs: dict[tuple[str, float], Run] = {}
@@ -90,13 +97,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
                 for column, value in zip(columns.values(), (name, truth, trial, epoch, bound), strict=True):
                     column.append(value)
     return Outcome(
-        policies={
-            f"{name}-{truth:g}": {
-                **norm_regret.describe(name, each),
-                "label": f"{LABELS[name]}, norm {truth:g}",
-            }
-            for (name, truth), each in runs.items()
-        },
+        policies={name: describe(name, runs) for name in LABELS},
         claims=claims,
         curves={name: np.array(column) for name, column in columns.items()},
         draw=lambda: plot(runs),

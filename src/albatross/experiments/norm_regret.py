@@ -131,7 +131,7 @@ def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[st
             "ALB-Norm is sandwiched trial by trial",
             between >= 0.8 * trials,
             f"{between} of {trials} trials",
-            "at least 20 of 25",
+            "at least 80 %, as 20 of 25",
         ),
         claim("OFUL+ has 1.5 to 3 times ALB-Norm's regret", 1.5 <= ratio <= 3.0, f"{ratio:.2f}", "1.5 to 3"),
         *estimate_claims(norm_bounds(runs["alb-norm"]), settings["theta_norm"], settings["last_bound"]),

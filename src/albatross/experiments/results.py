@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ import duckdb
 import numpy as np
 from matplotlib.figure import Figure
 
+import albatross
 from albatross.report import figures
 
 FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
@@ -58,8 +60,15 @@ def _identity(panel: Panel, trials: int, seed: int) -> dict[str, Any]:
             "numpy": version("numpy"),
             "numba": version("numba"),
             "python": platform.python_version(),
+            "sources": _sources(),
         },
     }
+
+
+def _sources() -> str:
+    """A hash of the package's own sources: results of other code are other results."""
+    files = sorted(Path(albatross.__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:

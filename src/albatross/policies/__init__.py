@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from albatross.policies.alb_dim import ALBDim
 from albatross.policies.alb_norm import ALBNorm
+from albatross.policies.ball_lints import BallLinTS
+from albatross.policies.ball_oful import BallOFUL
 from albatross.policies.greedy import Greedy
 from albatross.policies.lints import LinTS
 from albatross.policies.linucb import LinUCB
@@ -21,7 +24,10 @@ __all__ = [
     "OSOM",
     "UCB",
     "UCB1",
+    "ALBDim",
     "ALBNorm",
+    "BallLinTS",
+    "BallOFUL",
     "Entry",
     "Greedy",
     "LinTS",
@@ -44,6 +50,7 @@ _GHOSH = "Ghosh, Sankararaman, Ramchandran 2021"
 _MIXTURE = "arms with biases and contexts"
 _LINEAR = "arms with contexts, with or without biases"
 _PLAIN = "arms without contexts"
+_BALL = "the unit ball"
 
 CATALOGUE: dict[str, Entry] = {
     "alb-norm": Entry(ALBNorm, f"{_GHOSH}, Algorithm 1", _MIXTURE, "noise level"),
@@ -60,5 +67,8 @@ CATALOGUE: dict[str, Entry] = {
     "greedy": Entry(Greedy, "Bastani, Bayati, Khosravi 2021, Algorithm 1", _LINEAR, "that contexts are diverse"),
     "ucb": Entry(UCB, "Auer, Cesa-Bianchi, Fischer 2002; anytime index", _PLAIN, "noise level"),
     "ucb1": Entry(UCB1, "Auer, Cesa-Bianchi, Fischer 2002, Figure 1", _PLAIN, "range of rewards"),
+    "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),
+    "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
+    "ball-lints": Entry(BallLinTS, "Agrawal, Goyal 2013, Algorithm 1", _BALL, "noise level"),
     "uniform": Entry(Uniform, "folklore", "any", "nothing"),
 }

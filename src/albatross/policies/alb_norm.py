@@ -20,7 +20,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import initial_norm_bound
-from albatross.linalg import Ridge, absorb, norm, ridge
+from albatross.linalg import Ridge, absorb, forget, norm, ridge
 from albatross.policies.oful_plus import (
     OFULPlusParameters,
     OFULPlusState,
@@ -70,7 +70,10 @@ class ALBNorm:
         if self.explore is not None:
             checks.whole("explore", self.explore, least=1)
         if self.explore_arm != "random":
-            checks.whole("explore_arm", self.explore_arm, least=0)
+            try:
+                checks.whole("explore_arm", self.explore_arm, least=0)
+            except ValueError as error:
+                raise ValueError(f"{error}; or 'random'") from None
         checks.probability("delta_explore", self.delta_explore)
         checks.whole("epoch_length", self.epoch_length, least=1)
         checks.flag("restart", self.restart)
@@ -184,17 +187,18 @@ def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
 
 @update.register
 def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
-    arm = choice.arm
-    state.pulls[arm] += n
-    if exploring(policy, state) and arm == state.clock[_ARM]:
-        explore_pair(policy, state, choice.action, reward)
-        return
-    if policy.restart and state.inner.fit.weight[arm] == 0.0:
-        remember(state.forced[arm], choice.action, reward)
-    inner = epoch_policy(policy, state)
-    update(inner, state.inner, choice, reward, n)
-    if state.inner.plays[0] >= inner.rounds and not exploring(policy, state):
-        end_epoch(policy, state, inner)
+    arm, each = choice.arm, reward / n
+    for _ in range(n):
+        state.pulls[arm] += 1.0
+        if exploring(policy, state) and arm == state.clock[_ARM]:
+            explore_pair(policy, state, choice.action, each)
+            continue
+        if policy.restart and state.inner.fit.weight[arm] == 0.0:
+            remember(state.forced[arm], choice.action, each)
+        inner = epoch_policy(policy, state)
+        update(inner, state.inner, choice, each, 1)
+        if state.inner.plays[0] >= inner.rounds and not exploring(policy, state):
+            end_epoch(policy, state, inner)
 
 
 @compiled
@@ -212,7 +216,11 @@ def explore_pair(policy, state, x, reward):
     if state.clock[_EXPLORED] % 2 == 0:
         remember(state.half_pair, x, reward)
     else:
-        absorb(state.start, state.half_pair[:dim] - x, state.half_pair[dim] - reward)
+        difference = state.half_pair[:dim] - x
+        size = np.dot(difference, difference)
+        if state.clock[_EXPLORED] == 1 and size > 0.0:
+            forget(state.start, _HARDLY_ANY * size)  # hardly any in the contexts' own unit
+        absorb(state.start, difference, state.half_pair[dim] - reward)
     state.clock[_EXPLORED] += 1
     if not exploring(policy, state):
         state.norm_bounds[0] = initial_norm_bound(
@@ -240,6 +248,8 @@ def end_epoch(policy, state, inner):
 def diagnostics_alb_norm(policy: ALBNormParameters, state) -> dict[str, Any]:
     epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state)
     found = diagnostics(epoch_policy(policy, state), state.inner)
+    if not started:  # there is no bound yet to make a radius from
+        found.update(norm_bound=None, radius=None, optimistic_biases=None)
     return {
         **found,
         "pulls": state.pulls.copy(),

@@ -118,7 +118,7 @@ def init_oful_plus(policy: OFULPlusParameters, n_arms, dim, rng):
 
 
 biases = generic("biases")  # biases(fit) -> (K,) estimates of mu
-absorb_play = generic("absorb_play")  # absorb_play(fit, policy, arm, x, reward, n)
+absorb_play = generic("absorb_play")  # absorb_play(fit, policy, arm, x, reward)
 restart = generic("restart")  # restart(fit, forced): back to the first play of every arm, rows [context, reward]
 
 
@@ -133,20 +133,20 @@ def biases_paper(fit: Residual):
 
 
 @absorb_play.register
-def absorb_play_centered(fit: Joint, policy, arm, x, reward, n):
-    learn(fit, arm, x, reward, n)
+def absorb_play_centered(fit: Joint, policy, arm, x, reward):
+    learn(fit, arm, x, reward, 1)
 
 
 @absorb_play.register
-def absorb_play_paper(fit: Residual, policy, arm, x, reward, n):
+def absorb_play_paper(fit: Residual, policy, arm, x, reward):
     forced = fit.weight[arm] == 0.0
-    fit.weight[arm] += n
+    fit.weight[arm] += 1.0
     fit.reward_sum[arm] += reward
     if not forced:
         count = fit.weight[arm]
         width = bias_width(policy.form, count, policy.norm_bound, policy.delta, policy.sigma, fit.weight.size, x.size)
         optimistic_bias = fit.reward_sum[arm] / count + width  # mu~ right after this play, never revised
-        absorb(fit, np.sqrt(n) * x, np.sqrt(n) * (reward / n - optimistic_bias))
+        absorb(fit, x, reward - optimistic_bias)
 
 
 @restart.register
@@ -198,9 +198,10 @@ def score_oful_plus(policy: OFULPlusParameters, state, offer, noise):
 
 @update.register
 def update_oful_plus(policy: OFULPlusParameters, state, choice, reward, n):
-    if state.fit.weight[choice.arm] > 0.0:  # an arm's first play is forced and does not count
-        state.plays[0] += n
-    absorb_play(state.fit, policy, choice.arm, choice.action, reward, n)
+    for _ in range(n):
+        if state.fit.weight[choice.arm] > 0.0:  # an arm's first play is forced and does not count
+            state.plays[0] += 1.0
+        absorb_play(state.fit, policy, choice.arm, choice.action, reward / n)
 
 
 @diagnostics.register

@@ -53,7 +53,7 @@ class OSOM:
 
 class OSOMParameters(NamedTuple):
     ball: OFULPlusParameters  # the complex model's confidence set
-    means: OFULPlusParameters  # the same with norm bound 0: OSOM's bias widths do without the contexts' part
+    simple: OFULPlusParameters  # the same with norm bound 0: OSOM's bias widths do without the contexts' part
 
 
 class OSOMState(NamedTuple):
@@ -90,9 +90,9 @@ def tag_size_osom(policy: OSOMParameters):
 
 @select.register
 def select_osom(policy: OSOMParameters, state, offer, noise):
-    fit, means = state.complex.fit, policy.means
-    bonus = bias_widths(means.form, fit.weight, 0.0, means.delta, means.sigma, offer.contexts.shape[1])
-    reach = ball_radius(policy.ball, state.complex) * row_norms(offer.contexts)
+    fit, ball = state.complex.fit, policy.ball
+    bonus = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
     simple = fit.reward_sum / np.maximum(fit.weight, 1.0) + bonus
     optimistic = biases(fit) + offer.contexts @ fit.theta + bonus + reach
 
@@ -121,7 +121,7 @@ def update_osom(policy: OSOMParameters, state, choice, reward, n):
         luck = policy.ball.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.ball.delta))
         if state.shortfall[0] > state.allowance[0] + luck:
             state.switched[0] = 1.0
-    update(policy.means, state.complex, choice, reward, n)
+    update(policy.simple, state.complex, choice, reward, n)
 
 
 @diagnostics.register
