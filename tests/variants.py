@@ -37,6 +37,8 @@ VARIANTS = {
     "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
     "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
+    "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
+    "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
     "alb-dim-lints": policies.ALBDim(sigma=SIGMA, first_phase=25, inner="lints", switch=0.5, exploration="ball"),
 }
 ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}

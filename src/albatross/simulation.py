@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401  compiled code calls it: it must be loaded before its threads are limited
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
@@ -38,6 +39,7 @@ from albatross.protocol import (
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
+_MANY_ROUNDS = 10_000_000
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
 
 
@@ -183,6 +185,11 @@ class _Player:
         self.seconds += time.perf_counter() - begun
 
 
+def _is_oracle(policy: Any) -> bool:
+    """Whether it is a function that makes a policy from the trial's truth."""
+    return callable(policy) and not isinstance(policy, type)
+
+
 class _Setting(NamedTuple):
     """What all trials of a simulation share."""
 
@@ -200,14 +207,20 @@ def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
     """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
     env_rng, _ = streams(setting.seed, trial)
     instance = begin(setting.env, env_rng)
+    truth = describe(instance)
     players = [
-        _Player(policy, setting.env, setting.horizon, streams(setting.seed, trial)[1], setting.grid)
+        _Player(
+            policy(truth) if _is_oracle(policy) else policy,
+            setting.env,
+            setting.horizon,
+            streams(setting.seed, trial)[1],
+            setting.grid,
+        )
         for policy in setting.policies
     ]
     play_rounds = _play_on_ball if isinstance(instance, BallInstance) else _play_arms
     if not play_rounds(setting, instance, env_rng, players):
         return None
-    truth = describe(instance)
     return [(p.tally, p.seconds, {**diagnostics(p.parameters, p.state), "truth": truth}) for p in players]
 
 
@@ -301,7 +314,8 @@ def simulate(
     The numbers depend on `seed` alone, not on `workers` (all cores by default) nor on which other policies play.
     `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. On the ball, what a
     rarely switching policy plays many times is played as one block, exactly in law, unless `blocks` is False; policies
-    then share theta*, but not the noise. `progress` shows a bar; by default on a terminal with rich installed.
+    then share theta*, but not the noise. `progress` shows a bar; by default on a terminal with rich installed. An
+    oracle is a function of the trial's truth: `lambda truth: policies.BallOFUL(support=truth["support"])`.
 
     >>> from albatross import environments, policies
     >>> env = environments.Mixture(n_arms=3, dim=2, noise_sd=0.1)
@@ -327,11 +341,17 @@ def simulate(
     checks.whole("workers", workers, least=1)
     grid = recording_grid(horizon, record)
     for each in named.values():  # a wrong parameter is told before any work, and in this thread
+        if _is_oracle(each):
+            continue
         if on_ball(each) != isinstance(env, Ball):
             kind = "actions of the unit ball" if on_ball(each) else "finitely many arms"
             raise ValueError(f"{type(each).__name__} plays {kind}, which {type(env).__name__} does not offer")
         resolve(each, env.n_arms, env.dim, horizon)
     blocks = _in_blocks(env, blocks)
+    if isinstance(env, Ball) and horizon > _MANY_ROUNDS:
+        slow = [type(each).__name__ for each in named.values() if getattr(each, "switch", None) == 0]
+        if slow and blocks:
+            warnings.warn(f"{slow[0]} chooses anew every round (switch=0) and is played round by round", stacklevel=2)
 
     stop = threading.Event()
 

@@ -11,13 +11,14 @@ from PIL import Image
 from albatross.experiments import PANELS, results
 
 TRIALS = 25
+NORM_PANELS = ("a", "b", "c")
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    for panel in PANELS.values():
-        results.run(panel, trials=TRIALS, seed=0, out=folder)
+    for name in NORM_PANELS:
+        results.run(PANELS[name], trials=TRIALS, seed=0, out=folder)
     return folder
 
 
@@ -25,7 +26,7 @@ def summary_of(out, panel):
     return json.loads((out / panel / "summary.json").read_text())
 
 
-@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("panel", NORM_PANELS)
 def test_every_claim_of_the_panel_holds(out, panel):
     assert [claim for claim in summary_of(out, panel)["claims"] if not claim["holds"]] == []
 
@@ -62,7 +63,7 @@ def test_with_the_papers_own_estimator_the_estimates_fall_through_the_truth(out)
 
 
 def test_a_panel_is_stored_with_its_settings_seed_versions_curves_and_figures(out):
-    for name in PANELS:
+    for name in NORM_PANELS:
         summary = summary_of(out, name)
         assert summary["panel"] == name
         assert summary["trials"] == TRIALS

@@ -41,16 +41,20 @@ def albatross() -> None:
 
 @albatross.command()
 @click.argument("panels", nargs=-1, metavar="[PANEL]...")
-@click.option("--trials", type=click.IntRange(min=1), default=None, help="Trials of each panel.  [default: 25]")
-@click.option("--quick", is_flag=True, help="Five trials instead of 25.")
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=None, help="Trials of each panel.  [default: 25; d 6, e-literal 3]"
+)
+@click.option("--quick", is_flag=True, help="A few trials only.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
 @_plainly
 def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: int, out: Path) -> None:
     """Run panels of the paper's figure and draw them.
 
-    Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm. A panel that is already in
-    the output folder with the same settings is not run again.
+    Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
+    ball at dimension 500 and 200; f, the active coordinates phase by phase; e-literal, panel e without the change that
+    makes it come out (some minutes). A panel that is in the output folder already, made by the same code with the same
+    settings, is not run again.
     """
     from rich.console import Console
 
@@ -62,9 +66,9 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
     for name in chosen:
         if name not in PANELS:
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)}")
-    number = trials if trials is not None else 5 if quick else 25
     for name in chosen:
         panel = PANELS[name]
+        number = trials if trials is not None else panel.quick_trials if quick else panel.trials
         summary = results.finished(panel, trials=number, seed=seed, out=out)
         if summary is None:
             summary = results.run(panel, trials=number, seed=seed, out=out)
@@ -75,16 +79,30 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
 
 
 @albatross.command()
-@click.option("--env", type=click.Choice(["mixture"]), default="mixture", show_default=True, help="The problem.")
+@click.option(
+    "--env",
+    type=click.Choice(["mixture", "ball"]),
+    default="mixture",
+    show_default=True,
+    help="Arms with biases and contexts, or the unit ball with a sparse parameter.",
+)
 @click.option(
     "--policies",
     "names",
-    default="alb-norm,lints,greedy",
-    show_default=True,
-    help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).",
+    default=None,
+    help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).  "
+    "[default: alb-norm,lints,greedy; on the ball alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle]",
 )
 @click.option("--arms", type=click.IntRange(min=1), default=75, show_default=True, help="Number of arms.")
 @click.option("--dim", type=click.IntRange(min=1), default=50, show_default=True, help="Number of features.")
+@click.option("--sparsity", type=click.IntRange(min=1), default=5, show_default=True, help="Ball: coordinates in use.")
+@click.option(
+    "--smallest",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.12,
+    show_default=True,
+    help="Ball: least magnitude.",
+)
 @click.option("--theta-norm", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Norm of theta*.")
 @click.option(
     "--noise-sd", type=click.FloatRange(min=0, min_open=True), default=0.5**0.5, show_default="sqrt(0.5)", help="Noise."
@@ -105,9 +123,11 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
 @_plainly
 def compare(
     env: str,
-    names: str,
+    names: str | None,
     arms: int,
     dim: int,
+    sparsity: int,
+    smallest: float,
     theta_norm: float,
     noise_sd: float,
     norm_bound: float,
@@ -128,9 +148,18 @@ def compare(
         raise click.ClickException(f"{out.parent} is not a folder: --out is the figure's file name")
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
-    problem = environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd)
-    known = {"sigma": noise_sd, "norm_bound": norm_bound, "theta_norm": theta_norm}
-    texts = comparison.split_names(names)
+    problem: Any
+    known: dict[str, Any] = {"sigma": noise_sd}
+    if env == "ball":
+        problem = environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
+        title = f"the ball, {sparsity} of {dim} coordinates, {horizon:,} rounds"
+        default = "alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle"
+    else:
+        problem = environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd)
+        known.update(norm_bound=norm_bound, theta_norm=theta_norm)
+        title = f"{arms} arms, {dim} features, norm {theta_norm:g}, {horizon:,} rounds"
+        default = "alb-norm,lints,greedy"
+    texts = comparison.split_names(default if names is None else names)
     if not texts or len(set(texts)) < len(texts):
         raise click.ClickException("name at least one policy in --policies, and none twice")
     contenders = {text: comparison.build(text, known) for text in texts}
@@ -148,7 +177,7 @@ def compare(
         )
         for position, line in enumerate(found)
     ]
-    title = f"{arms} arms, {dim} features, norm {theta_norm:g}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
+    title += f", {trials} trial{'s' * (trials > 1)}"
     columns = ("policy", "regret", "95 %", f"against {found[0].name}", "95 %, paired", "µs a round")
     console = Console()
     console.print(plain_table(title, columns, rows), highlight=False)

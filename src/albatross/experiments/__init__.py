@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from albatross.experiments import norm_estimates, norm_regret
+from albatross.experiments import dim_refinement, dim_regret, norm_estimates, norm_regret
 from albatross.experiments.results import Panel
 
-PANELS: dict[str, Panel] = {**norm_regret.PANELS, **norm_estimates.PANELS}
+PANELS: dict[str, Panel] = {
+    **norm_regret.PANELS,
+    **norm_estimates.PANELS,
+    **dim_regret.PANELS,
+    **dim_refinement.PANELS,
+    **dim_regret.LITERAL,
+}

@@ -44,6 +44,10 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     name, _, rest = text.partition("(")
     if name == "oracle" and "theta_norm" in known:
         return build("oful-plus" + text.removeprefix("oracle"), {**known, "norm_bound": known["theta_norm"]})
+    if name == "oracle":  # on the ball: told the support
+        return lambda truth: dataclasses.replace(
+            build("ball-oful" + text.removeprefix("oracle"), known), support=truth["support"]
+        )
     if name not in policies.CATALOGUE:
         raise ValueError(f"there is no policy {name!r}; known are {', '.join(policies.CATALOGUE)} and oracle")
     kind = policies.CATALOGUE[name].policy

@@ -40,6 +40,8 @@ class Panel(NamedTuple):
     title: str
     settings: Mapping[str, Any]
     run: Callable[..., Outcome]  # run(settings, trials=, seed=)
+    trials: int = 25
+    quick_trials: int = 5
 
 
 def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:

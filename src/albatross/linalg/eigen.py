@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.protocol import compiled
 
 _EPS = 2.0**-52
@@ -42,6 +43,7 @@ class Eigenbasis(NamedTuple):
 def optimistic_coordinates(values, centre, beta):
     """The longest vector of the ellipsoid sum l_j (t_j - a_j)^2 <= beta^2 about `centre` a, l the eigenvalues."""
     smallest = np.min(values)
+    centre = np.where(np.abs(centre) * np.sqrt(values) < 1e-150 * beta, 0.0, centre)  # squares must not underflow
     size = 0.0  # of the smallest eigenspace's part in the equation
     least = 0.0
     for j in range(values.size):
@@ -84,7 +86,7 @@ def _secular(values, centre, smallest, s):
     for j in range(values.size):
         if centre[j] != 0.0:
             d = (values[j] - smallest + s * values[j]) / smallest
-            term = values[j] * centre[j] * centre[j] / (d * d)
+            term = values[j] * (centre[j] / d) ** 2
             total += term
             slope += 2.0 * term / d * values[j] / smallest
     return total, slope
@@ -99,11 +101,12 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
     >>> action.round(6).tolist(), round(value, 6)
     ([0.0, 1.0], 1.25)
     """
-    values, basis = np.linalg.eigh(V)
-    values = np.maximum(values, 0.0)
+    checks.positive("beta", beta)
+    values, basis = np.linalg.eigh(checks.finite_array("V", V, (None, None)))
+    if not values[0] > 0.0:
+        raise ValueError(f"V must be positive definite, its smallest eigenvalue is {values[0]:g}")
     # eigh resolves equal eigenvalues to rounding only; what cannot be told apart is one eigenspace.
-    same = values <= values[0] * (1.0 + 64.0 * _EPS * len(values)) + 64.0 * _EPS * values[-1]
-    values[same] = values[0]
+    same = values <= values[0] * (1.0 + 64.0 * _EPS * len(values))
     centre = basis.T @ np.asarray(theta_hat, dtype=float)
     scale = np.linalg.norm(centre) + beta / math.sqrt(values[0])
     shadow = np.linalg.norm(centre[same])

@@ -8,12 +8,14 @@ from albatross.policies.alb_dim import ALBDim
 from albatross.policies.alb_norm import ALBNorm
 from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
+from albatross.policies.explore_then_commit import ExploreThenCommit
 from albatross.policies.greedy import Greedy
 from albatross.policies.lints import LinTS
 from albatross.policies.linucb import LinUCB
 from albatross.policies.oful import OFUL
 from albatross.policies.oful_plus import OFULPlus
 from albatross.policies.osom import OSOM
+from albatross.policies.sl_ucb import SLUCB
 from albatross.policies.ucb import UCB
 from albatross.policies.ucb1 import UCB1
 from albatross.policies.uniform import Uniform
@@ -22,6 +24,7 @@ __all__ = [
     "CATALOGUE",
     "OFUL",
     "OSOM",
+    "SLUCB",
     "UCB",
     "UCB1",
     "ALBDim",
@@ -29,6 +32,7 @@ __all__ = [
     "BallLinTS",
     "BallOFUL",
     "Entry",
+    "ExploreThenCommit",
     "Greedy",
     "LinTS",
     "LinUCB",
@@ -70,5 +74,9 @@ CATALOGUE: dict[str, Entry] = {
     "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),
     "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
     "ball-lints": Entry(BallLinTS, "Agrawal, Goyal 2013, Algorithm 1", _BALL, "noise level"),
+    "sl-ucb": Entry(SLUCB, "Carpentier, Munos 2012, Section 3 (other noise model)", _BALL, "noise level, horizon"),
+    "explore-then-commit": Entry(
+        ExploreThenCommit, "after Hao, Lattimore, Wang 2020, Algorithm 1", _BALL, "noise level, horizon"
+    ),
     "uniform": Entry(Uniform, "folklore", "any", "nothing"),
 }

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
+from albatross.confidence import ellipsoid_radius
 from albatross.linalg import norm
 from albatross.policies.ball_fit import SIZE, SWITCHES, look_through, narrow, start_over
 from albatross.policies.ball_lints import BallLinTSParameters
@@ -102,7 +103,7 @@ class ALBDimState(NamedTuple):
     gram: np.ndarray  # (d, d) of all exploration
     cross: np.ndarray  # (d,)
     supports: np.ndarray  # (phases, d) bool: D_0, D_1, ...
-    found: np.ndarray  # (phases, 4) at the start of each: samples, conditioning, reason; and switches at its end
+    found: np.ndarray  # (phases, 5) at the start of each: samples, conditioning, reason; at its end: switches, radius
 
 
 @on_ball.register
@@ -155,7 +156,7 @@ def init_alb_dim(policy: ALBDimParameters, n_arms, dim, rng):
         gram=np.zeros((dim, dim)),
         cross=np.zeros(dim),
         supports=supports,
-        found=np.zeros((phases, 4)),
+        found=np.zeros((phases, 5)),
     )
 
 
@@ -188,6 +189,19 @@ def oful_in_phase(inner: BallOFULParameters, phase):
 @in_phase.register
 def lints_in_phase(inner: BallLinTSParameters, phase):
     return inner
+
+
+set_radius = generic("set_radius")  # set_radius(inner, log_det) -> the confidence ellipsoid's radius, NaN without one
+
+
+@set_radius.register
+def oful_set_radius(inner: BallOFULParameters, log_det):
+    return ellipsoid_radius(log_det, inner.norm_bound, inner.delta, inner.sigma, inner.strength)
+
+
+@set_radius.register
+def lints_set_radius(inner: BallLinTSParameters, log_det):
+    return np.nan
 
 
 @compiled
@@ -298,6 +312,7 @@ def end_phase(policy, state):
     phase = state.clock[_PHASE]
     fit = state.inner.fit
     state.found[phase, 3] = fit.clock[SWITCHES]
+    state.found[phase, 4] = set_radius(in_phase(policy.first, phase), fit.log_det[0])
     if phase + 1 == policy.lengths.shape[0]:
         return
     theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[_SAMPLES], policy.min_norm)
@@ -331,6 +346,7 @@ def diagnostics_alb_dim(policy: ALBDimParameters, state):
             "conditioning": float(state.found[i, 1]),
             "reason": _REASONS[int(state.found[i, 2])] if i else "all coordinates: the first phase",
             "switches": int(state.found[i, 3]) if i < phase else inner["switches"],
+            "radius": float(state.found[i, 4]) if i < phase else inner.get("radius", math.nan),
         }
         for i in range(phase + 1)
     ]

@@ -29,7 +29,7 @@ class BallFit(NamedTuple):
     carried: np.ndarray  # (2 + m, d) in V's eigenbasis: sum of x y, the action that is kept, the lookout
     lookout: np.ndarray  # (m, d) in the world's coordinates
     clock: np.ndarray  # (4,) int64: k; how often the basis has turned; 1 while an action is kept; switches
-    log_det: np.ndarray  # (2,) ln det V - ln det V_0, now and when the kept action was chosen
+    log_det: np.ndarray  # (2,) ln det V - ln det V_0; det V over what it was when the kept action was chosen
 
 
 def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
@@ -100,9 +100,9 @@ def plays_until_switch(fit, choice, switch):
     """How often the choice is played until det V has grown by more than 1 + switch since it was made."""
     if switch == 0.0 or fit.clock[SIZE] == 0:
         return 1
-    since = math.exp(fit.log_det[1] - fit.log_det[0]) if fit.clock[CHOSEN] else 1.0
-    room = (1.0 + switch) * since - 1.0
-    return int(max(room, 0.0) / width_squared(fit, choice.tag[1 : 1 + fit.clock[SIZE]])) + 1
+    grown = fit.log_det[1] if fit.clock[CHOSEN] else 1.0
+    room = max((1.0 + switch) / grown - 1.0, 0.0)
+    return int(room / width_squared(fit, choice.tag[1 : 1 + fit.clock[SIZE]])) + 1
 
 
 @compiled
@@ -110,20 +110,25 @@ def learn_action(fit, choice, reward, n, switch):
     """n plays of a choice that brought `reward` in sum."""
     k = fit.clock[SIZE]
     coordinates = choice.tag[1 : 1 + k].copy()
-    current = choice.tag[0] == fit.clock[VERSION]
-    if not current:  # made in an earlier basis, or by somebody else: an agent sees all of it
+    over = False  # whether the kept action has been played often enough
+    if choice.tag[0] != fit.clock[VERSION]:  # of an earlier basis, or somebody else's: an agent sees all of it
         coordinates = choice.action @ np.ascontiguousarray(fit.carried[SEEN:, :k])
-    elif not fit.clock[CHOSEN]:
-        for j in range(k):
-            fit.carried[ACTION, j] = coordinates[j]
-        fit.clock[CHOSEN] = 1
-        fit.log_det[1] = fit.log_det[0]
-    fit.log_det[0] += math.log1p(n * width_squared(fit, coordinates))
+    else:
+        if not fit.clock[CHOSEN]:
+            for j in range(k):
+                fit.carried[ACTION, j] = coordinates[j]
+            fit.clock[CHOSEN] = 1
+            fit.log_det[1] = 1.0
+        # By count, not by comparing determinants: past 1e14 rounds a play changes them by less than rounding.
+        over = n >= plays_until_switch(fit, choice, switch)
+    growth = 1.0 + n * width_squared(fit, coordinates)
+    fit.log_det[0] += math.log(growth)
+    fit.log_det[1] *= growth
     for j in range(k):
         fit.carried[MOMENT, j] += reward * coordinates[j]
     rank_one_update(fit.values[:k], fit.carried[:, :k], math.sqrt(n) * coordinates)
     fit.clock[VERSION] += 1
-    if fit.clock[CHOSEN] and fit.log_det[0] > fit.log_det[1] + math.log1p(switch):
+    if fit.clock[CHOSEN] and (over or fit.log_det[1] > 1.0 + switch):
         fit.clock[CHOSEN] = 0
         fit.clock[SWITCHES] += 1
 

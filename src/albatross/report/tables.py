@@ -15,9 +15,9 @@ def policy_table(summary: Mapping[str, Any]) -> Table:
     table.add_column("policy")
     table.add_column("regret", justify="right")
     table.add_column("sd", justify="right")
-    table.add_column("norm estimates", overflow="fold")
+    table.add_column("over epochs", overflow="fold")
     for entry in summary["policies"].values():
-        bounds = entry.get("norm_bounds", {}).get("mean", [])
+        bounds = entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", []))
         table.add_row(
             entry["label"],
             f"{entry['final_mean']:,.0f}",
