@@ -90,3 +90,12 @@ def coordinates(name: str, value: Any) -> tuple[int, ...]:
     if np.unique(array).size < array.size:
         raise ValueError(f"{name} names a coordinate twice: {value!r}")
     return tuple(int(j) for j in np.sort(array))
+
+
+def told_horizon(policy: Any, horizon: int | None) -> int:
+    """How many rounds will be played, from the policy or else from the simulation."""
+    total = policy.horizon if policy.horizon is not None else horizon
+    if total is None:
+        name = type(policy).__name__
+        raise ValueError(f"{name} needs to know how many rounds it will play: give {name}(horizon=...)")
+    return int(total)

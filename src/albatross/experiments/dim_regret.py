@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim
+from albatross.experiments.results import Outcome, Panel, claim, curve_table
 from albatross.policies.alb_dim import phase_lengths
 from albatross.report import figures
 from albatross.simulation import Run, recording_grid
@@ -171,13 +171,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     return Outcome(
         policies={name: describe(name, each, settings["phases"]) for name, each in runs.items()},
         claims=claims(runs, settings),
-        curves={
-            "policy": np.repeat(list(runs), trials * grid.size),
-            "trial": np.tile(np.repeat(np.arange(trials), grid.size), len(runs)),
-            "round": np.tile(grid, trials * len(runs)),
-            "regret": np.concatenate([each.regret.ravel() for each in runs.values()]),
-            "reward": np.concatenate([each.reward.ravel() for each in runs.values()]),
-        },
+        curves=curve_table(runs),
         draw=lambda: plot(runs, settings, title),
     )
 

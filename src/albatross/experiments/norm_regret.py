@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim
+from albatross.experiments.results import Outcome, Panel, claim, curve_table
 from albatross.report import figures
 from albatross.simulation import Run
 
@@ -189,19 +189,11 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     runs = simulate(
         contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=500
     )
-    rounds = runs["oracle"].rounds
-    curves = {
-        "policy": np.repeat(list(runs), trials * rounds.size),
-        "trial": np.tile(np.repeat(np.arange(trials), rounds.size), len(runs)),
-        "round": np.tile(rounds, trials * len(runs)),
-        "regret": np.concatenate([run.regret.ravel() for run in runs.values()]),
-        "reward": np.concatenate([run.reward.ravel() for run in runs.values()]),
-    }
     title = f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}"
     return Outcome(
         policies={name: describe(name, each) for name, each in runs.items()},
         claims=claims(runs, settings),
-        curves=curves,
+        curves=curve_table(runs),
         draw=lambda: plot(runs, settings, title),
     )
 

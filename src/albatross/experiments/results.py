@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 import albatross
 from albatross.report import figures
+from albatross.simulation import Run
 
 FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
 
@@ -113,6 +114,19 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return summary
+
+
+def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
+    """All curves of some runs on the same rounds as columns: policy, trial, round, regret, reward."""
+    first = next(iter(runs.values()))
+    trials, points = first.regret.shape
+    return {
+        "policy": np.repeat(list(runs), trials * points),
+        "trial": np.tile(np.repeat(np.arange(trials), points), len(runs)),
+        "round": np.tile(first.rounds, trials * len(runs)),
+        "regret": np.concatenate([run.regret.ravel() for run in runs.values()]),
+        "reward": np.concatenate([run.reward.ravel() for run in runs.values()]),
+    }
 
 
 def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:

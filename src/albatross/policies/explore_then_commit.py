@@ -16,7 +16,6 @@ import numpy as np
 from albatross import checks
 from albatross.linalg import norm
 from albatross.policies.ball_fit import narrow
-from albatross.policies.sl_ucb import told_horizon
 from albatross.protocol import (
     Choice,
     compiled,
@@ -71,7 +70,7 @@ def on_ball_explore_then_commit(policy: ExploreThenCommit) -> bool:
 
 @resolve.register
 def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon):
-    rounds = max(2 * dim, math.ceil(told_horizon(policy, horizon) ** (2 / 3)))
+    rounds = max(2 * dim, math.ceil(checks.told_horizon(policy, horizon) ** (2 / 3)))
     level = policy.sigma * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta))
     return ExploreThenCommitParameters(float(rounds), float(level), dim)
 

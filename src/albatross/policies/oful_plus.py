@@ -81,13 +81,9 @@ class OFULPlusState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-def known_horizon(policy: Any, n_arms: int, horizon: int | None) -> float:
-    """T~ = T - K, from the policy's own horizon or from that of the simulation."""
-    total = policy.horizon if policy.horizon is not None else horizon
-    if total is None:
-        name = type(policy).__name__
-        raise ValueError(f"{name} needs to know how many rounds it will play: give {name}(horizon=...)")
-    return float(max(total - n_arms, 1))
+def rounds_to_play(policy: Any, n_arms: int, horizon: int | None) -> float:
+    """T~ = T - K."""
+    return float(max(checks.told_horizon(policy, horizon) - n_arms, 1))
 
 
 def ball_parameters(policy: Any, *, norm_bound: float, rounds: float) -> OFULPlusParameters:
@@ -106,7 +102,7 @@ def ball_parameters(policy: Any, *, norm_bound: float, rounds: float) -> OFULPlu
 
 @resolve.register
 def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
-    return ball_parameters(policy, norm_bound=policy.norm_bound, rounds=known_horizon(policy, n_arms, horizon))
+    return ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
 
 
 @init.register

@@ -25,7 +25,7 @@ from albatross.policies.oful_plus import (
     ball_radius,
     biases,
     check_ball,
-    known_horizon,
+    rounds_to_play,
 )
 from albatross.protocol import Choice, diagnostics, init, pick_best, resolve, select, tag_size, update
 
@@ -67,7 +67,7 @@ class OSOMState(NamedTuple):
 
 @resolve.register
 def resolve_osom(policy: OSOM, n_arms, dim, horizon):
-    ball = ball_parameters(policy, norm_bound=policy.norm_bound, rounds=known_horizon(policy, n_arms, horizon))
+    ball = ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
     return OSOMParameters(ball, ball._replace(norm_bound=0.0))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,21 +71,12 @@ def on_ball_sl_ucb(policy: SLUCB) -> bool:
     return True
 
 
-def told_horizon(policy: Any, horizon: int | None) -> float:
-    """T, from the policy or from the simulation."""
-    total = policy.horizon if policy.horizon is not None else horizon
-    if total is None:
-        name = type(policy).__name__
-        raise ValueError(f"{name} needs to know how many rounds it will play: give {name}(horizon=...)")
-    return float(total)
-
-
 @resolve.register
 def resolve_sl_ucb(policy: SLUCB, n_arms, dim, horizon):
     sigma, delta, bound = float(policy.sigma), float(policy.delta), float(policy.norm_bound)
     inner = BallOFULParameters(sigma, delta, bound, 1.0, float(policy.switch), np.ones(dim, bool))
     constant = (bound + sigma) * math.sqrt(2.0 * math.log(2.0 * dim / delta))
-    return SLUCBParameters(inner, told_horizon(policy, horizon), constant)
+    return SLUCBParameters(inner, float(checks.told_horizon(policy, horizon)), constant)
 
 
 @init.register
