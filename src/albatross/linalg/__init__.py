@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albatross.linalg.eigen import Eigenbasis, optimistic_action, optimistic_coordinates, rank_one_update
+from albatross.linalg.eigen import optimistic_action, optimistic_coordinates, rank_one_update
 from albatross.linalg.ridge import (
     Joint,
     Ridge,
@@ -21,7 +21,6 @@ from albatross.linalg.ridge import (
 )
 
 __all__ = [
-    "Eigenbasis",
     "Joint",
     "Ridge",
     "absorb",

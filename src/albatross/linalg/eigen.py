@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,13 +26,6 @@ from albatross import checks
 from albatross.protocol import compiled
 
 _EPS = 2.0**-52
-
-
-class Eigenbasis(NamedTuple):
-    """A symmetric matrix by its eigenvalues, and some vectors by their coordinates in its eigenbasis."""
-
-    values: np.ndarray  # (k,)
-    carried: np.ndarray  # (m, k) one vector a row
 
 
 # --------------------------------------------------------------------------------------- the optimistic action

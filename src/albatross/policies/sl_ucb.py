@@ -115,12 +115,17 @@ def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
     return Choice(0, fit.lookout @ tag[2:], 0.0, 0.0, np.nan, tag)
 
 
+@compiled
+def inner_choice(choice):
+    """The choice of OFUL inside ours."""
+    return Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, choice.tag[1:])
+
+
 @hold.register
 def hold_sl_ucb(policy: SLUCBParameters, state, choice):
     if not state.clock[_COMMITTED]:
         return 1
-    inner = Choice(0, choice.action, choice.score, choice.width, choice.propensity, choice.tag[1:])
-    return hold(policy.inner, state.inner, inner)
+    return hold(policy.inner, state.inner, inner_choice(choice))
 
 
 @update.register
@@ -134,8 +139,7 @@ def update_sl_ucb(policy: SLUCBParameters, state, choice, reward, n):
                 state.moment[j] += reward / n * choice.tag[2 + j]
             commit(policy, state)
     elif state.clock[_COMMITTED]:
-        inner = Choice(0, choice.action, choice.score, choice.width, choice.propensity, choice.tag[1:])
-        update(policy.inner, state.inner, inner, reward, n)
+        update(policy.inner, state.inner, inner_choice(choice), reward, n)
 
 
 @compiled
