@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from albatross import simulate
 from albatross.experiments import dim_regret
@@ -36,10 +37,14 @@ def plot(found: Mapping[int, Mapping[str, np.ndarray]], truth: int) -> Figure:
             axes.set_xlabel("phase")
     left.axhline(truth, color="#555555", linestyle=":", linewidth=1.2, label=f"truth, {truth}")
     left.set_yscale("log")
+    left.set_yticks([truth, 10, 20, 50, 100, 200, 500])
+    left.yaxis.set_minor_locator(NullLocator())
+    figures.thousands(left.yaxis)
     left.set_ylabel("active coordinates, $|D_i|$")
     left.set_title("Active coordinates")
     right.set_yscale("symlog", linthresh=1)
-    right.set_ylim(bottom=-0.1)
+    figures.thousands(right.yaxis)
+    right.set_ylim(-0.1, 1.5 * max(found))
     right.set_ylabel("coordinates")
     right.set_title("Missed and false coordinates")
     trials = len(next(iter(found.values()))["missed"])
@@ -69,7 +74,8 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
         entry = {**dim_regret.describe("alb-dim", played, phases), "label": f"ALB-Dim, d = {dim}"}
         policies["alb-dim" if dim == 500 else f"alb-dim-{dim}"] = entry
         exact = (rows["missed"] + rows["false"] == 0).all(axis=0)
-        first = int(np.argmax(exact)) if exact.any() else -1
+        lasting = np.logical_and.accumulate(exact[::-1])[::-1]
+        first = int(np.argmax(lasting)) if lasting.any() else -1
         claims.append(
             claim(
                 f"within 4 to 5 epochs ALB-Dim finds the support at d = {dim}",

@@ -123,18 +123,14 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
 
 
 @partial(compiled, fastmath={"reassoc"})
-def _secular_sums(gaps, weights, shift, split):
-    """The parts of sum w / (gap - shift) before and from `split` on, and their slopes."""
-    below = below_slope = above = above_slope = 0.0
-    for j in range(split):
+def _poles(gaps, weights, shift):
+    """sum w / (gap - shift), and its slope in the shift."""
+    total = slope = 0.0
+    for j in range(gaps.size):
         pole = 1.0 / (gaps[j] - shift)
-        below += weights[j] * pole
-        below_slope += weights[j] * pole * pole
-    for j in range(split, gaps.size):
-        pole = 1.0 / (gaps[j] - shift)
-        above += weights[j] * pole
-        above_slope += weights[j] * pole * pole
-    return below, below_slope, above, above_slope
+        total += weights[j] * pole
+        slope += weights[j] * pole * pole
+    return total, slope
 
 
 @compiled
@@ -149,7 +145,8 @@ def _new_eigenvalue(values, weights, i, gaps):
         gaps[j] = values[j] - values[i]
     origin, low, high = i, 0.0, np.sum(weights)
     shift = 0.5 * high if last else 0.5 * gaps[i + 1]
-    below, below_slope, above, above_slope = _secular_sums(gaps, weights, shift, i + 1)
+    below, below_slope = _poles(gaps[: i + 1], weights[: i + 1], shift)
+    above, above_slope = _poles(gaps[i + 1 :], weights[i + 1 :], shift)
     if not last:
         high = shift
         if 1.0 + below + above < 0.0:
@@ -185,9 +182,10 @@ def _new_eigenvalue(values, weights, i, gaps):
         if not trusted:
             proposal = 0.5 * (low + high)
         step, shift = abs(proposal - shift), proposal
-        if step <= (1e-9 if trusted else _EPS) * abs(shift):  # convergence is quadratic: the next is below rounding
+        if step <= (1e-8 if trusted else _EPS) * abs(shift):  # convergence is quadratic: the next is below rounding
             break
-        below, below_slope, above, above_slope = _secular_sums(gaps, weights, shift, i + 1)
+        below, below_slope = _poles(gaps[: i + 1], weights[: i + 1], shift)
+        above, above_slope = _poles(gaps[i + 1 :], weights[i + 1 :], shift)
     return origin, shift
 
 

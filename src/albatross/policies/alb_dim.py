@@ -21,7 +21,7 @@ import numpy as np
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
 from albatross.linalg import norm
-from albatross.policies.ball_fit import SIZE, SWITCHES, look_through, narrow, start_over
+from albatross.policies.ball_fit import SIZE, SWITCHES, add_sample, look_through, narrow, start_over
 from albatross.policies.ball_lints import BallLinTSParameters
 from albatross.policies.ball_oful import BallOFULParameters, BallState
 from albatross.protocol import (
@@ -263,9 +263,11 @@ def update_alb_dim(policy: ALBDimParameters, state, choice, reward, n):
     state.pulls[0] += n
     current = choice.tag[0] == state.clock[_PHASE]
     if np.isnan(choice.tag[0]):  # somebody else's: a sample like any other
-        learn_sample(state, choice.action, reward, n)
+        state.clock[_SAMPLES] += n
+        add_sample(state.gram, state.cross, choice.action, reward, n)
     elif choice.tag[1] == 1.0:
-        learn_sample(state, choice.tag[3:], reward, n)
+        state.clock[_SAMPLES] += n
+        add_sample(state.gram, state.cross, choice.tag[3:], reward, n)
         if current:
             state.clock[_EXPLORED] += n
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
@@ -274,17 +276,6 @@ def update_alb_dim(policy: ALBDimParameters, state, choice, reward, n):
             update(in_phase(policy.first, state.clock[_PHASE]), state.inner, inner_choice(choice), reward, n)
     if exploring(policy, state) and state.clock[_EXPLORED] >= policy.lengths[state.clock[_PHASE], 1]:
         end_phase(policy, state)
-
-
-@compiled
-def learn_sample(state, x, reward, n):
-    """n plays of an action that says something about all coordinates."""
-    state.clock[_SAMPLES] += n
-    for i in range(x.size):
-        state.cross[i] += reward * x[i]
-        weight = n * x[i]
-        for j in range(x.size):
-            state.gram[i, j] += weight * x[j]
 
 
 @compiled

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.linalg import rank_one_update
+from albatross.linalg import norm, rank_one_update
 from albatross.protocol import Choice, compiled
 
 SIZE, VERSION, CHOSEN, SWITCHES = 0, 1, 2, 3  # places in the clock
@@ -87,6 +87,19 @@ def offer_action(fit, coordinates, score, width, propensity):
 
 
 @compiled
+def follow(fit, promise, propensity):
+    """The choice of the direction of `promise`, a theta in the eigenbasis, unless an action is kept."""
+    k = fit.clock[SIZE]
+    coordinates = promise / norm(promise)
+    if fit.clock[CHOSEN]:
+        coordinates = fit.carried[ACTION, :k].copy()
+        propensity = 1.0
+    value = np.dot(promise, coordinates)
+    estimate = np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
+    return offer_action(fit, coordinates, value, value - estimate, propensity)
+
+
+@compiled
 def width_squared(fit, coordinates):
     """||x||^2 in V^-1."""
     total = 0.0
@@ -131,6 +144,16 @@ def learn_action(fit, choice, reward, n, switch):
     if fit.clock[CHOSEN] and (over or fit.log_det[1] > 1.0 + switch):
         fit.clock[CHOSEN] = 0
         fit.clock[SWITCHES] += 1
+
+
+@compiled
+def add_sample(gram, cross, x, reward, n):
+    """n plays of x that brought `reward` in sum, for least squares."""
+    for i in range(x.size):
+        cross[i] += reward * x[i]
+        weight = n * x[i]
+        for j in range(x.size):
+            gram[i, j] += weight * x[j]
 
 
 def describe_ball(fit: BallFit) -> dict[str, Any]:

@@ -12,18 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.linalg import norm
 from albatross.policies.ball_fit import (
-    ACTION,
-    CHOSEN,
     MOMENT,
     SIZE,
     ball_fit,
     describe_ball,
+    follow,
     learn_action,
     look_through,
     narrow,
-    offer_action,
     plays_until_switch,
 )
 from albatross.policies.ball_oful import BallState, support_mask
@@ -98,17 +95,7 @@ def posterior_draw(fit, sigma, noise):
 
 @select.register
 def select_ball_lints(policy: BallLinTSParameters, state, offer, noise):
-    fit = state.fit
-    k = fit.clock[SIZE]
-    drawn = posterior_draw(fit, policy.sigma, noise)
-    coordinates = drawn / norm(drawn)
-    propensity = np.nan
-    if fit.clock[CHOSEN]:
-        coordinates = fit.carried[ACTION, :k].copy()
-        propensity = 1.0
-    value = np.dot(drawn, coordinates)
-    estimate = np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
-    return offer_action(fit, coordinates, value, value - estimate, propensity)
+    return follow(state.fit, posterior_draw(state.fit, policy.sigma, noise), np.nan)
 
 
 @hold.register

@@ -12,19 +12,17 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import norm, optimistic_coordinates
+from albatross.linalg import optimistic_coordinates
 from albatross.policies.ball_fit import (
-    ACTION,
-    CHOSEN,
     MOMENT,
     SIZE,
     BallFit,
     ball_fit,
     describe_ball,
+    follow,
     learn_action,
     look_through,
     narrow,
-    offer_action,
     plays_until_switch,
 )
 from albatross.protocol import (
@@ -131,15 +129,7 @@ def optimism(policy, fit):
 
 @select.register
 def select_ball_oful(policy: BallOFULParameters, state, offer, noise):
-    fit = state.fit
-    k = fit.clock[SIZE]
-    promise = optimism(policy, fit)
-    coordinates = promise / norm(promise)
-    if fit.clock[CHOSEN]:
-        coordinates = fit.carried[ACTION, :k].copy()
-    value = np.dot(promise, coordinates)
-    estimate = np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
-    return offer_action(fit, coordinates, value, value - estimate, 1.0)
+    return follow(state.fit, optimism(policy, state.fit), 1.0)
 
 
 @hold.register

@@ -15,7 +15,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.linalg import norm
-from albatross.policies.ball_fit import narrow
+from albatross.policies.ball_fit import add_sample, narrow
 from albatross.protocol import (
     Choice,
     compiled,
@@ -118,10 +118,7 @@ def update_explore_then_commit(policy: ExploreThenCommitParameters, state, choic
         if state.samples[0] >= policy.explore:
             return
         state.samples[0] += 1.0
-        for i in range(x.size):
-            state.cross[i] += reward / n * x[i]
-            for j in range(x.size):
-                state.gram[i, j] += x[i] * x[j]
+        add_sample(state.gram, state.cross, x, reward / n, 1)
         if state.samples[0] >= policy.explore:
             commit(policy, state)
 
