@@ -23,13 +23,13 @@ def agent_on_stream(policy, env, *, seed, trial=0):
 def agent_on_ball(policy, env, *, seed, decisions, trial=0):
     """An agent whose state looks with theta* only, as in a simulation, and the luck of its rounds."""
     agent = Agent(policy, dim=env.dim)
-    env_rng, agent._rng = streams(seed, trial)
+    env_rng, agent._rng, _ = streams(seed, trial)
     instance = begin(env, env_rng)
     state = init(agent._parameters, 1, env.dim, agent._rng)
     agent._state = narrow(agent._parameters, state, instance.theta[None, :])
     luck = []
     while len(luck) < decisions:
-        luck.extend(draw_luck(instance, _ROUNDS_AT_ONCE + decisions, env_rng)[:_ROUNDS_AT_ONCE])
+        luck.extend(draw_luck(instance, _ROUNDS_AT_ONCE, env_rng))
     return agent, luck
 
 

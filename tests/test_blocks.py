@@ -131,3 +131,15 @@ def test_policies_of_a_trial_share_theta():
     for trial in range(3):
         thetas = [run.diagnostics[trial]["truth"]["theta"] for run in runs.values()]
         assert all(np.array_equal(theta, thetas[0]) for theta in thetas)
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_what_is_recorded_changes_no_number(blocks):
+    for name, policy in PLAYERS.items():
+        finals = [
+            simulate(policy, ENV, horizon=5_000, seed=3, record=record, blocks=blocks)
+            for record in ([5_000], [10, 2_300, 5_000], None, "log")
+        ]
+        for run in finals[1:]:
+            assert run.regret[0, -1] == finals[0].regret[0, -1], name
+            assert run.reward[0, -1] == pytest.approx(finals[0].reward[0, -1], rel=1e-12), name

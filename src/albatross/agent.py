@@ -150,6 +150,8 @@ class Agent:
         """
         mask = self._all_eligible if eligible is None else self._eligible(eligible)
         contexts = self._contexts(contexts)
+        if self._ball is not None and eligible is not None:
+            raise ValueError("the arms are the unit ball: select() takes no eligible arms")
         with self._lock:
             noise, rewind = self._no_noise, None
             if self._noise_size:
@@ -173,12 +175,16 @@ class Agent:
     def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
         """Take the reward of a decision, or of a decision's id. Each decision is rewarded once.
 
-        On the unit ball it may also be the reward of a vector of one's own.
+        On the unit ball it may also be the reward of a vector: of a pending decision's action, or of one's own.
         """
         name = decision.id if isinstance(decision, Decision) else decision
         if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
-            self.warm_start(checks.finite_array("action", name, (self.dim,))[None, :], None, [reward])
-            return
+            action = checks.finite_array("action", name, (self.dim,))
+            made = [one for one, kept in self._pending.items() if np.array_equal(kept[1], action)]
+            if not made:
+                self.warm_start(action[None, :], None, [_finite_reward(reward)])
+                return
+            name = made[0]  # a vector that this agent chose is that decision
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:

@@ -45,6 +45,13 @@ def least_epoch_length(p: float, q: float, norm_bound: float, dim: int) -> float
     return C_1 * (max(p, q) * norm_bound) ** 2 * dim
 
 
+def _positive_horizon(horizon: Any) -> np.ndarray:
+    T = np.asarray(horizon, dtype=float)
+    if not (T > 0).all():
+        raise ValueError(f"horizon must be positive, not {horizon!r}")
+    return T
+
+
 def theorem_1(
     horizon: Any,
     *,
@@ -63,9 +70,7 @@ def theorem_1(
     193478.0
     """
     checks.probability("delta", delta)
-    T = np.asarray(horizon, dtype=float)
-    if not (T > 0).all():
-        raise ValueError(f"horizon must be positive, not {horizon!r}")
+    T = _positive_horizon(horizon)
     start = C_1 * (2 * explore + n_arms) * theta_norm
     growth = np.sqrt(T) * np.log(np.maximum(T / epoch_length, 1.0)) * math.log(n_arms * epoch_length / delta)
     return start + C * (theta_norm + 1.0) * (math.sqrt(n_arms) + math.sqrt(dim)) * growth
@@ -79,8 +84,8 @@ def first_phase(dim: int, sigma: float, delta: float, reading: str = "literal") 
 
     It depends on the eigenvalues of the exploration's covariance, which the paper writes in three ways that do not
     agree: 1/d as defined (`literal`), N/d without the 1/N in front (`unnormalised`, which breaks the paper's own remark
-    that N does not matter), and 1 (`isotropic`, the only one that gives the stated d^2). None is used by the
-    experiments: the smallest is past their horizons.
+    that N does not matter), and 1 (`isotropic`, the only one that gives the stated d^2). The experiments take none of
+    them: their first phases are shorter, and the theorem says nothing about them.
 
     >>> [first_phase(20, 0.5**0.5, 0.1, reading) for reading in READINGS]
     [1470367639, 32401, 1379045]
@@ -116,12 +121,27 @@ def theorem_2(
     >>> round(theorem_2(10**9, sparsity=20, smallest=0.12, sigma=1.0, delta=0.1, first_phase=3600).item())
     4880530414
     """
+    checks.whole("sparsity", sparsity, least=1)
+    checks.positive("smallest", smallest)
+    checks.at_least_zero("sigma", sigma)
     checks.probability("delta", delta)
-    T = np.asarray(horizon, dtype=float)
+    checks.whole("first_phase", first_phase, least=1)
+    T = _positive_horizon(horizon)
     start = 50.0 / smallest**4.65 * first_phase
     spread = sparsity * np.log1p(25.0 * T / sparsity)
     luck = np.sqrt(2.0 * np.log(np.maximum(T / (first_phase * delta), 1.0)) + spread)
     return start + 25.0 * np.sqrt(T) * (1.0 + 4.0 * np.sqrt(spread) * (1.0 + sigma * luck))
+
+
+def feature_bound(dim: int, n_arms: int, horizon: int, delta: float) -> float:
+    """b(delta) of Section 5 for features N(0, I): sqrt(d) + sqrt(2 ln(4TK / delta)).
+
+    With probability 1 - delta / 4 none of T rounds offers one of K arms a longer feature vector.
+
+    >>> round(feature_bound(20, 5, 60_000, 0.1), 3)
+    10.183
+    """
+    return math.sqrt(dim) + math.sqrt(2.0 * math.log(4.0 * horizon * n_arms / delta))
 
 
 class Condition(NamedTuple):

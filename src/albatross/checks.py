@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 LARGEST = 1e100  # of contexts and rewards: their squares, summed, must stay finite too
+MOST_ROUNDS = 2**53
 
 
 def _number(name: str, value: Any, needed: str) -> float:
@@ -40,6 +41,13 @@ def whole(name: str, value: Any, *, least: int) -> None:
     """An integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number >= {least}, not {value!r}")
+
+
+def rounds(name: str, value: Any) -> None:
+    """A number of rounds: past 2^53 floats no longer count one by one."""
+    whole(name, value, least=1)
+    if value > MOST_ROUNDS:
+        raise ValueError(f"{name}={value} is past 2^53, where rounds can no longer be counted in floats")
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -90,6 +98,27 @@ def coordinates(name: str, value: Any) -> tuple[int, ...]:
     if np.unique(array).size < array.size:
         raise ValueError(f"{name} names a coordinate twice: {value!r}")
     return tuple(int(j) for j in np.sort(array))
+
+
+def nested_dims(name: str, value: Any) -> tuple[int, ...]:
+    """Dimensions of nested feature maps: whole numbers that grow."""
+    array = numbers(name, value)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 1:
+        raise ValueError(f"{name} must be a list of dimensions (whole numbers from 1 on), not {value!r}")
+    if not (array[1:] > array[:-1]).all():
+        raise ValueError(f"{name} must increase from map to map, not {value!r}")
+    return tuple(int(dim) for dim in array)
+
+
+def covariance(name: str, value: Any, dim: int) -> np.ndarray:
+    """A symmetric (d, d) matrix without negative eigenvalues."""
+    array = finite_array(name, value, (dim, dim)).copy()
+    size = np.abs(array).max()
+    if not np.allclose(array, array.T, rtol=1e-9, atol=1e-12 * size):
+        raise ValueError(f"{name} must be symmetric")
+    if np.linalg.eigvalsh(array)[0] < -1e-9 * size:
+        raise ValueError(f"{name} must have no negative eigenvalue")
+    return array
 
 
 def told_horizon(policy: Any, horizon: int | None) -> int:

@@ -39,7 +39,7 @@ from albatross.protocol import (
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
-_MANY_ROUNDS = 10_000_000
+_MANY_ROUNDS = 1_000_000
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
 
 
@@ -95,49 +95,49 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
 
 
 @entry
-def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, tally, progress):
+def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
     """Play actions of the unit ball, one for each row of `noise`; the state looks with theta* only.
 
     With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
-    Gaussian number. A block is cut where a round is recorded, so that rewards have their law there too.
+    Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
+    it has given the block's: mean its share, variance p (m - p) / m for the first p of m plays, made of `cuts`. So
+    what is recorded changes no number.
     """
-    played, used = progress[0], 0
+    played = progress[0]
     for decision in range(noise.shape[0]):
         if played == horizon:
             break
         choice = select(policy, state, offer, noise[decision])
         mean = choice.action[0]
         n = min(hold(policy, state, choice), horizon - played) if blocks else 1
-        reward, left = 0.0, n
-        while left > 0:
+        fortune = noise_sd * np.sqrt(n) * luck[decision]  # of all n plays
+        done, so_far = 0, 0.0
+        while tally.recorded[0] < tally.rounds.size and tally.rounds[tally.recorded[0]] <= played + n:
             row = tally.recorded[0]
-            plays = left
-            if row < tally.rounds.size:
-                plays = min(left, tally.rounds[row] - played)
-            gain = plays * mean + noise_sd * np.sqrt(plays) * luck[used]
-            used += 1
-            played += plays
-            left -= plays
-            reward += gain
-            tally.totals[0] += plays * (best - mean)
-            tally.totals[1] += gain
-            if row < tally.rounds.size and tally.rounds[row] == played:
-                tally.regret[row] = tally.totals[0]
-                tally.reward[row] = tally.totals[1]
-                tally.recorded[0] = row + 1
-        update(policy, state, choice, reward, n)
+            left, plays = n - done, tally.rounds[row] - played - done
+            bridge = noise_sd * np.sqrt(plays * ((left - plays) / left)) * cuts[row]
+            so_far += (fortune - so_far) * (plays / left) + bridge
+            done += plays
+            tally.regret[row] = tally.totals[0] + done * (best - mean)
+            tally.reward[row] = tally.totals[1] + done * mean + so_far
+            tally.recorded[0] = row + 1
+        played += n
+        tally.totals[0] += n * (best - mean)
+        tally.totals[1] += n * mean + fortune
+        update(policy, state, choice, n * mean + fortune, n)
     progress[0] = played
 
 
-def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """The trial's two generators: the environment's, and the one that every policy starts from afresh.
+def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
+    """The trial's generators: the environment's, the one that every policy starts from afresh, and one for records.
 
-    That each policy starts from the same stream of its own is why adding a policy changes no other's numbers.
+    That each policy starts from the same stream of its own is why adding a policy changes no other's numbers; that
+    what is recorded within a block has its own is why recording changes none.
     """
-    environment, policy = (
-        np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part)))) for part in (0, 1)
+    environment, policy, records = (
+        np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part)))) for part in range(3)
     )
-    return environment, policy
+    return environment, policy, records
 
 
 def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray | None = None) -> np.ndarray:
@@ -205,7 +205,7 @@ class _Setting(NamedTuple):
 
 def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
     """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
-    env_rng, _ = streams(setting.seed, trial)
+    env_rng, _, record_rng = streams(setting.seed, trial)
     instance = begin(setting.env, env_rng)
     truth = describe(instance)
     players = [
@@ -218,8 +218,11 @@ def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
         )
         for policy in setting.policies
     ]
-    play_rounds = _play_on_ball if isinstance(instance, BallInstance) else _play_arms
-    if not play_rounds(setting, instance, env_rng, players):
+    if isinstance(instance, BallInstance):
+        finished = _play_on_ball(setting, instance, env_rng, record_rng.standard_normal(setting.grid.size), players)
+    else:
+        finished = _play_arms(setting, instance, env_rng, players)
+    if not finished:
         return None
     return [(p.tally, p.seconds, {**diagnostics(p.parameters, p.state), "truth": truth}) for p in players]
 
@@ -246,7 +249,9 @@ def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, p
     return True
 
 
-def _play_on_ball(setting: _Setting, instance: Any, env_rng: np.random.Generator, players: list[_Player]) -> bool:
+def _play_on_ball(
+    setting: _Setting, instance: Any, env_rng: np.random.Generator, cuts: np.ndarray, players: list[_Player]
+) -> bool:
     """The unit ball: every policy plays on its own, with luck from the same stream. Whether it came to its end."""
     theta, dim = instance.theta, setting.env.dim
     offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64))
@@ -260,12 +265,12 @@ def _play_on_ball(setting: _Setting, instance: Any, env_rng: np.random.Generator
             if setting.stop.is_set():
                 return False
             noise = player.rng.standard_normal((decisions, player.noise_size))
-            luck = draw_luck(instance, decisions + setting.grid.size, env_rng)
+            luck = draw_luck(instance, decisions, env_rng)
             before = int(progress[0])
             player.play(
                 play_ball,
                 *(offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
-                *(noise, luck, player.tally, progress),
+                *(noise, luck, cuts, player.tally, progress),
             )
             setting.advance((int(progress[0]) - before) / len(players))
     return True
@@ -326,9 +331,7 @@ def simulate(
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
         raise ValueError("simulate needs at least one policy")
-    checks.whole("horizon", horizon, least=1)
-    if horizon > 2**53:
-        raise ValueError(f"horizon={horizon} is past 2^53, where rounds can no longer be counted in floats")
+    checks.rounds("horizon", horizon)
     checks.flag("blocks", blocks)
     checks.whole("trials", trials, least=1)
     checks.whole("seed", seed, least=0)
@@ -351,7 +354,8 @@ def simulate(
     if isinstance(env, Ball) and horizon > _MANY_ROUNDS:
         slow = [type(each).__name__ for each in named.values() if getattr(each, "switch", None) == 0]
         if slow and blocks:
-            warnings.warn(f"{slow[0]} chooses anew every round (switch=0) and is played round by round", stacklevel=2)
+            names = " and ".join(sorted(set(slow)))
+            warnings.warn(f"{names} with switch=0 chooses anew every round: no blocks, round by round", stacklevel=2)
 
     stop = threading.Event()
 

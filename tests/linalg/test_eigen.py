@@ -230,6 +230,41 @@ def test_the_update_does_not_write_to_its_vector():
     assert z.tolist() == [1.0, 0.0, 2.0]
 
 
+@pytest.mark.parametrize("scale", [1e-90, 1.0, 1e90])
+def test_the_optimistic_action_knows_no_units(scale):
+    V, theta_hat = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.2])
+    action, value = optimistic_action(V, theta_hat, 0.7)
+    other, scaled = optimistic_action(V, scale * theta_hat, scale * 0.7)
+    assert other == pytest.approx(action, rel=1e-9)
+    assert scaled == pytest.approx(scale * value, rel=1e-12)
+    other, same = optimistic_action(scale * V, theta_hat, np.sqrt(scale) * 0.7)
+    assert other == pytest.approx(action, rel=1e-9)
+    assert same == pytest.approx(value, rel=1e-12)
+
+
+def test_without_a_radius_the_estimate_itself_is_followed():
+    action, value = optimistic_action(np.eye(2), np.array([3.0, 4.0]), 0.0)
+    assert action == pytest.approx([0.6, 0.8])
+    assert value == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("V", "theta_hat", "beta", "named"),
+    [
+        (np.eye(2), [np.nan, 0.0], 1.0, "theta_hat"),
+        (np.eye(2), [1.0, 0.0, 0.0], 1.0, "theta_hat"),
+        (np.eye(2), [[1.0], [0.0]], 1.0, "theta_hat"),
+        (np.array([[1.0, 0.5], [0.0, 1.0]]), [1.0, 0.0], 1.0, "V"),
+        (np.zeros((0, 0)), [], 1.0, "V"),
+        (np.zeros((2, 2)), [1.0, 0.0], 1.0, "V"),
+        (np.eye(2), [1.0, 0.0], -1.0, "beta"),
+    ],
+)
+def test_an_optimistic_action_of_nonsense_is_refused_by_name(V, theta_hat, beta, named):
+    with pytest.raises(ValueError, match=named):
+        optimistic_action(V, theta_hat, beta)
+
+
 def test_in_one_dimension_values_add_up_and_carried_vectors_keep_their_length():
     values, carried = np.array([2.0]), np.array([[1.0], [-3.0]])
     rank_one_update(values, carried, np.array([4.0]))

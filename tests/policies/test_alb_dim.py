@@ -9,7 +9,7 @@ import pytest
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball
-from albatross.policies.alb_dim import least_squares, phase_lengths
+from albatross.policies.exploration import least_squares, phase_lengths
 from albatross.protocol import Choice, update
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "dim" / "exploration.npz")
@@ -96,7 +96,7 @@ def fed(policy, cuts):
         state.clock[1] = parameters.lengths[phase, 0]  # all rounds of play are over
         state.clock[2] = parameters.lengths[phase, 1] - (cut - done)  # the rest of exploration is golden
         for x, reward in zip(X[done:cut], y[done:cut], strict=True):
-            tag = np.concatenate([[phase, 1.0, 0.0], x])
+            tag = np.concatenate([[phase, 1.0], x, [0.0, 0.0]])
             update(parameters, state, Choice(0, x, 0.0, 0.0, np.nan, tag), float(reward), 1)
         done = cut
     return agent.diagnostics()
@@ -227,7 +227,7 @@ def test_an_exploration_action_outside_the_ball_may_be_rewarded_by_the_agent_tha
     agent._state.clock[1] = 1_000
     outside = next(d for d in (agent.select() for _ in range(50)) if np.linalg.norm(d.action) > 1.5)
     with pytest.raises(ValueError, match="action"):
-        agent.update(np.array(outside.action), 0.5)
+        agent.update(outside.action + 0.1, 0.5)
     assert agent.diagnostics()["samples"] == 0
     agent.update(outside, 0.5)
     assert agent.diagnostics()["samples"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -217,3 +218,61 @@ def test_after_a_trillion_rounds_the_eigenvalues_still_make_up_the_determinant()
     assert found["pulls"].tolist() == [1e12]
     assert np.sum(np.log(found["eigenvalues"])) == pytest.approx(found["log_det"], rel=1e-8)
     assert np.sum(found["eigenvalues"]) == pytest.approx(1e12 + 200, rel=1e-8)  # trace: all actions have length 1
+
+
+@pytest.mark.parametrize("delay", [0, 1, 10])
+@pytest.mark.parametrize("policy", [policies.BallOFUL, policies.ALBDim])
+def test_actions_change_as_rarely_when_rewards_come_late(policy, delay):
+    agent, rng, waiting, played = Agent(policy(sigma=0.3, switch=1.0), dim=4), np.random.default_rng(0), [], []
+    for _ in range(500 if policy is policies.BallOFUL else 70):  # within ALB-Dim's first phase
+        decision = agent.select()
+        played.append(decision.action)
+        waiting.append((decision, float(decision.action @ THETA + 0.3 * rng.standard_normal())))
+        if len(waiting) > delay:
+            agent.update(*waiting.pop(0))
+    changes = sum(not np.allclose(one, other) for one, other in pairwise(played))
+    switches = agent.diagnostics()["switches"]
+    assert switches <= changes + 1 <= switches + 2
+    assert changes <= 1 + agent.diagnostics()["log_det"] / np.log(2.0)
+
+
+@pytest.mark.parametrize("switch", [0.5, 1.0, 2.0])
+def test_where_the_determinant_ties_with_the_rule_blocks_are_as_long_as_exact_arithmetic_has_them(switch):
+    agent = Agent(policies.BallOFUL(sigma=0.3, switch=switch), dim=1)
+    det, exact, counted, run = 1, [], [], 0
+    while len(exact) < 5:  # V is the number of plays + 1: a block ends when it is more than 1 + C times its start
+        exact.append(int(switch * det) + 1)
+        det += exact[-1]
+    while len(counted) < 5:
+        before = agent.diagnostics()["switches"]
+        agent.update(agent.select(), 0.1)
+        run += 1
+        if agent.diagnostics()["switches"] > before:
+            counted.append(run)
+            run = 0
+    assert counted == exact
+
+
+def test_score_and_width_are_those_of_the_action_that_is_played_also_while_it_is_kept():
+    agent, rng = golden_agent(switch=1.0), np.random.default_rng(0)
+    for _ in range(200):
+        decision, found, V = agent.select(), agent.diagnostics(), precision(agent)
+        width = found["radius"] * np.sqrt(decision.action @ np.linalg.solve(V, decision.action))
+        assert decision.width == pytest.approx(width, rel=1e-9)
+        assert decision.score == pytest.approx(decision.action @ found["theta_hat"] + width, rel=1e-9)
+        agent.update(decision, float(decision.action @ THETA + rng.standard_normal()))
+
+
+def test_a_vector_that_the_agent_chose_is_the_reward_of_that_decision():
+    agent = Agent(policies.ALBDim(first_phase=5, exploration="gaussian"), dim=4, seed=0)
+    for _ in range(40):
+        agent.update(agent.select().action, 0.5)  # some of them are longer than 1
+    assert agent.diagnostics()["pending"] == 0
+    assert agent.diagnostics()["phase"] == 1
+    with pytest.raises(ValueError, match=r"length 1\.5"):
+        agent.update([1.5, 0.0, 0.0, 0.0], 0.5)
+
+
+def test_an_endless_switch_plays_one_action_for_ever():
+    run = simulate(policies.BallOFUL(switch=1e19), Ball(dim=4, theta=THETA), horizon=10**15)
+    assert run.diagnostics[0]["switches"] == 0

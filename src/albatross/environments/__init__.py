@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from albatross.environments.ball import Ball
 from albatross.environments.mixture import Mixture
+from albatross.environments.nested import Nested
 from albatross.environments.recorded import Recorded
 
-__all__ = ["Ball", "Mixture", "Recorded"]
+__all__ = ["Ball", "Mixture", "Nested", "Recorded"]

@@ -43,25 +43,37 @@ class Ball:
         checks.at_least_zero("noise_sd", self.noise_sd)
         checks.one_of("noise", self.noise, NOISES)
         if self.theta is not None:
-            self._keep("theta", checks.finite_array("theta", self.theta, (self.dim,)))
+            extra = [name for name in ("sparsity", "smallest", "magnitudes") if getattr(self, name) is not None]
+            if extra:
+                raise ValueError(f"theta is given: {' and '.join(extra)} would say what a drawn one is like")
+            theta = checks.finite_array("theta", self.theta, (self.dim,)).copy()
+            _at_most_unit("theta", theta)
+            object.__setattr__(self, "theta", theta)
             return
         if self.magnitudes is None:
             checks.whole("sparsity", self.sparsity, least=1)
             checks.positive("smallest", self.smallest)
-            even = _evenly_to_unit_norm(float(self.smallest), int(self.sparsity))  # type: ignore[arg-type]
-            object.__setattr__(self, "magnitudes", even)
-        self._keep("magnitudes", checks.finite_array("magnitudes", self.magnitudes, (None,)))
-        if self.sparsity not in (None, self.magnitudes.size):
-            raise ValueError(f"sparsity={self.sparsity}, but {self.magnitudes.size} magnitudes are given")
-        object.__setattr__(self, "sparsity", self.magnitudes.size)
-        if self.magnitudes.size > self.dim:
-            raise ValueError(f"sparsity={self.magnitudes.size} must be at most dim={self.dim}")
+            magnitudes = _evenly_to_unit_norm(float(self.smallest), int(self.sparsity))  # type: ignore[arg-type]
+            _at_most_unit(f"sparsity={self.sparsity} coordinates of smallest={self.smallest}", magnitudes)
+        else:
+            magnitudes = checks.finite_array("magnitudes", self.magnitudes, (None,)).copy()
+            if not (magnitudes.size and (magnitudes > 0.0).all()):
+                raise ValueError(f"magnitudes must be positive numbers, at least one, not {self.magnitudes!r}")
+            _at_most_unit("magnitudes", magnitudes)
+            if self.smallest is not None and magnitudes.min() < self.smallest:
+                raise ValueError(f"magnitudes go down to {magnitudes.min():g}, below smallest={self.smallest:g}")
+            if self.sparsity not in (None, magnitudes.size):
+                raise ValueError(f"sparsity={self.sparsity}, but {magnitudes.size} magnitudes are given")
+        if magnitudes.size > self.dim:
+            raise ValueError(f"sparsity={magnitudes.size} must be at most dim={self.dim}")
+        object.__setattr__(self, "magnitudes", magnitudes)
+        object.__setattr__(self, "sparsity", magnitudes.size)
 
-    def _keep(self, name: str, array: np.ndarray) -> None:
-        length = float(np.linalg.norm(array))
-        if length > 1.0 + 1e-12:
-            raise ValueError(f"{name} must have a norm of at most 1, not {length:.6g}")
-        object.__setattr__(self, name, array.copy())
+
+def _at_most_unit(name: str, array: np.ndarray) -> None:
+    length = float(np.linalg.norm(array))
+    if length > 1.0 + 1e-12:
+        raise ValueError(f"{name} must have a norm of at most 1, not {length:.6g}")
 
 
 def _evenly_to_unit_norm(low: float, n: int) -> np.ndarray:

@@ -41,7 +41,7 @@ def plot(found: Mapping[int, Mapping[str, np.ndarray]], truth: int) -> Figure:
     left.yaxis.set_minor_locator(NullLocator())
     figures.thousands(left.yaxis)
     left.set_ylabel("active coordinates, $|D_i|$")
-    left.set_title("Active coordinates")
+    left.set_title("Active coordinates, exploration outside the ball")
     right.set_yscale("symlog", linthresh=1)
     figures.thousands(right.yaxis)
     right.set_ylim(-0.1, 1.5 * max(found))

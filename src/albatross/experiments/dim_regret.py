@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
 from albatross.experiments.results import Outcome, Panel, claim, curve_table
-from albatross.policies.alb_dim import phase_lengths
+from albatross.policies.exploration import phase_lengths
 from albatross.report import figures
 from albatross.simulation import Run, recording_grid
 
@@ -33,7 +33,7 @@ LABELS = {
     "alb-dim": "ALB-Dim",
     "oful": "OFUL on all coordinates",
     "oracle": "oracle: OFUL told the support",
-    "lints": "LinTS on all coordinates",
+    "lints": "LinTS on all coordinates, redrawn at switches",
 }
 
 
@@ -155,7 +155,7 @@ def plot(runs: Mapping[str, Run], settings: Mapping[str, Any], title: str) -> Fi
     axes.set_xlabel("round (grey lines: ends of phases)")
     axes.set_ylabel("cumulative regret")
     axes.set_title(title)
-    figures.explain_band(axes, len(runs["oful"].regret), loc="upper left")
+    figures.explain_band(axes, len(runs["oful"].regret), loc="best")
     return figure
 
 

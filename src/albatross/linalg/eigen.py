@@ -93,13 +93,27 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
     >>> action.round(6).tolist(), round(value, 6)
     ([0.0, 1.0], 1.25)
     """
-    checks.positive("beta", beta)
-    values, basis = np.linalg.eigh(checks.finite_array("V", V, (None, None)))
+    checks.at_least_zero("beta", beta)
+    given = checks.finite_array("V", V, (None, None))
+    dim = given.shape[0]
+    theta_hat = checks.finite_array("theta_hat", theta_hat, (dim,))
+    largest = np.abs(given).max(initial=1e-300)
+    if given.shape[1] != dim or not dim or not np.allclose(given, given.T, rtol=1e-9, atol=1e-12 * largest):
+        raise ValueError(f"V must be a symmetric matrix of at least one row, got shape {given.shape}")
+    # In units in which V and theta_hat are about 1, so that no square overflows; (c V, beta sqrt(c)) is the same set.
+    beta = float(beta) / math.sqrt(largest)
+    values, basis = np.linalg.eigh(given / largest)
     if not values[0] > 0.0:
-        raise ValueError(f"V must be positive definite, its smallest eigenvalue is {values[0]:g}")
+        raise ValueError(f"V must be positive definite, its smallest eigenvalue is {largest * values[0]:g}")
+    unit = float(np.linalg.norm(theta_hat)) + beta / math.sqrt(values[0])
+    if unit == 0.0:
+        return np.eye(dim)[0], 0.0
+    if beta <= 1e-150 * unit:  # no ellipsoid left to speak of
+        return theta_hat / unit, unit
+    theta_hat, beta = theta_hat / unit, beta / unit
     # eigh resolves equal eigenvalues to rounding only; what cannot be told apart is one eigenspace.
     same = values <= values[0] * (1.0 + 64.0 * _EPS * len(values))
-    centre = basis.T @ np.asarray(theta_hat, dtype=float)
+    centre = basis.T @ theta_hat
     scale = np.linalg.norm(centre) + beta / math.sqrt(values[0])
     shadow = np.linalg.norm(centre[same])
     if shadow <= 16.0 * _EPS * scale:
@@ -114,9 +128,9 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
     completed[:, 0] *= np.sign(completed[:, 0] @ direction)
     basis[:, same] = space @ completed
     centre[same] = completed.T @ centre[same]
-    theta = basis @ optimistic_coordinates(values, centre, float(beta))
+    theta = basis @ optimistic_coordinates(values, centre, beta)
     value = float(np.linalg.norm(theta))
-    return theta / value, value
+    return theta / value, value * unit
 
 
 # -------------------------------------------------------------------------------------------- rank-one updates

@@ -5,38 +5,56 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from albatross.policies.alb_dim import ALBDim
+from albatross.policies.alb_dim_finite import ALBDimFinite
 from albatross.policies.alb_norm import ALBNorm
 from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
+from albatross.policies.corral import Corral
+from albatross.policies.d3rb import D3RB
+from albatross.policies.ed2rb import ED2RB
 from albatross.policies.explore_then_commit import ExploreThenCommit
+from albatross.policies.first_features import FirstFeatures
 from albatross.policies.greedy import Greedy
 from albatross.policies.lints import LinTS
 from albatross.policies.linucb import LinUCB
+from albatross.policies.mod_cb import ModCB
 from albatross.policies.oful import OFUL
 from albatross.policies.oful_plus import OFULPlus
 from albatross.policies.osom import OSOM
+from albatross.policies.regret_balancing import RegretBalancing
 from albatross.policies.sl_ucb import SLUCB
+from albatross.policies.sup_lin_rel import SupLinRel
+from albatross.policies.sup_lin_ucb import SupLinUCB
 from albatross.policies.ucb import UCB
 from albatross.policies.ucb1 import UCB1
 from albatross.policies.uniform import Uniform
 
 __all__ = [
     "CATALOGUE",
+    "D3RB",
+    "ED2RB",
     "OFUL",
     "OSOM",
     "SLUCB",
     "UCB",
     "UCB1",
     "ALBDim",
+    "ALBDimFinite",
     "ALBNorm",
     "BallLinTS",
     "BallOFUL",
+    "Corral",
     "Entry",
     "ExploreThenCommit",
+    "FirstFeatures",
     "Greedy",
     "LinTS",
     "LinUCB",
+    "ModCB",
     "OFULPlus",
+    "RegretBalancing",
+    "SupLinRel",
+    "SupLinUCB",
     "Uniform",
 ]
 
@@ -55,6 +73,9 @@ _MIXTURE = "arms with biases and contexts"
 _LINEAR = "arms with contexts, with or without biases"
 _PLAIN = "arms without contexts"
 _BALL = "the unit ball"
+_FEATURES = "arms with contexts, without biases"
+_NESTED = "arms with nested feature maps, without biases"
+_META = "any with finitely many arms, over base policies"
 
 CATALOGUE: dict[str, Entry] = {
     "alb-norm": Entry(ALBNorm, f"{_GHOSH}, Algorithm 1", _MIXTURE, "noise level"),
@@ -78,5 +99,26 @@ CATALOGUE: dict[str, Entry] = {
     "explore-then-commit": Entry(
         ExploreThenCommit, "after Hao, Lattimore, Wang 2020, Algorithm 1", _BALL, "noise level, horizon"
     ),
-    "uniform": Entry(Uniform, "folklore", "any", "nothing"),
+    "alb-dim-finite": Entry(ALBDimFinite, f"{_GHOSH}, Algorithm 3", _NESTED, "noise level, feature maps"),
+    "sup-lin-rel": Entry(SupLinRel, "Auer 2002, Figure 3", _FEATURES, "noise level, length of features, horizon"),
+    "sup-lin-ucb": Entry(
+        SupLinUCB,
+        "Chu, Li, Reyzin, Schapire 2011, Algorithm 3",
+        _FEATURES,
+        "noise level, length of features, horizon",
+    ),
+    "first-features": Entry(FirstFeatures, "Foster, Krishnamurthy, Luo 2019, Section 2", _NESTED, "the right map"),
+    "mod-cb": Entry(ModCB, "Foster, Krishnamurthy, Luo 2019, Algorithm 1 (LinUCB inside)", _NESTED, "feature maps"),
+    "corral": Entry(
+        Corral, "Agarwal, Luo, Neyshabur, Schapire 2017, Algorithm 1", _META, "base policies, range of rewards, horizon"
+    ),
+    "regret-balancing": Entry(
+        RegretBalancing,
+        "Abbasi-Yadkori, Pacchiano, Phan 2020; Pacchiano et al. 2020; Cutkosky et al. 2021",
+        _META,
+        "base policies and their regret bounds",
+    ),
+    "d3rb": Entry(D3RB, "Pacchiano, Dann, Gentile 2024, Algorithm 1", _META, "base policies"),
+    "ed2rb": Entry(ED2RB, "Pacchiano, Dann, Gentile 2024, Algorithm 1", _META, "base policies"),
+    "uniform": Entry(Uniform, "folklore", "arms of any kind", "nothing"),
 }

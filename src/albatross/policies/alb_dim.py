@@ -21,9 +21,27 @@ import numpy as np
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
 from albatross.linalg import norm
-from albatross.policies.ball_fit import SIZE, SWITCHES, add_sample, look_through, narrow, start_over
+from albatross.policies.ball_fit import OWN, SIZE, SWITCHES, look_through, narrow, start_over
 from albatross.policies.ball_lints import BallLinTSParameters
 from albatross.policies.ball_oful import BallOFULParameters, BallState
+from albatross.policies.exploration import (
+    EXPLORED,
+    FEW,
+    FOUND,
+    PHASE,
+    PLAYED,
+    SAMPLES,
+    SINGULAR,
+    THRESHOLDS,
+    WHY_ALL,
+    add_sample,
+    begin_phase,
+    check_phases,
+    explored,
+    exploring,
+    next_active,
+    phase_lengths,
+)
 from albatross.protocol import (
     Choice,
     compiled,
@@ -40,18 +58,15 @@ from albatross.protocol import (
     update,
 )
 
-_THRESHOLDS = ("pseudocode", "text")
 _LAWS = ("sphere", "ball", "gaussian")
 _INNER = ("oful", "lints")
-_PHASE, _PLAYED, _EXPLORED, _SAMPLES = 0, 1, 2, 3  # places in the clock
-_REASONS = (
-    "thresholded",
-    "all coordinates kept: fewer samples than coordinates",
-    "all coordinates kept: the Gram matrix does not factorise",
-    "all coordinates kept: none was above the threshold",
-    "no coordinate was above the threshold: plays 0",
-)
-_ROUNDS_COUNTED = 2**53
+_EMPTY_ALL, _EMPTY_ZERO = 3, 4  # further reasons for an active set
+_REASONS = {
+    FOUND: "thresholded",
+    **{reason: f"all coordinates kept: {why}" for reason, why in WHY_ALL.items()},
+    _EMPTY_ALL: "all coordinates kept: none was above the threshold",
+    _EMPTY_ZERO: "no coordinate was above the threshold: plays 0",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,21 +85,12 @@ class ALBDim:
     inner: str = "oful"
 
     def __post_init__(self) -> None:
-        if self.first_phase is not None:
-            checks.whole("first_phase", self.first_phase, least=1)
-        checks.probability("delta", self.delta)
-        checks.positive("sigma", self.sigma)
+        check_phases(self)
         checks.at_least_zero("switch", self.switch)
-        checks.one_of("threshold", self.threshold, _THRESHOLDS)
         checks.one_of("exploration", self.exploration, _LAWS)
         checks.one_of("on_few_samples", self.on_few_samples, ("all", "min-norm"))
         checks.one_of("on_empty", self.on_empty, ("all", "zero"))
         checks.one_of("inner", self.inner, _INNER)
-        if len(self.growth) != 2:
-            raise ValueError(f"growth must be two whole numbers, not {self.growth!r}")
-        for factor in self.growth:
-            checks.whole("growth", factor, least=2)
-        object.__setattr__(self, "growth", tuple(int(factor) for factor in self.growth))
 
 
 class ALBDimParameters(NamedTuple):
@@ -111,21 +117,6 @@ def on_ball_alb_dim(policy: ALBDim) -> bool:
     return True
 
 
-def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int) -> np.ndarray:
-    """(phases, 2) rounds of play and of exploration, exact, for as many phases as begin within so many rounds.
-
-    >>> phase_lengths(10, (25, 5), 7_000).tolist()
-    [[10, 4], [250, 20], [6250, 100], [156250, 500]]
-    """
-    root = math.isqrt(first_phase - 1) + 1  # ceil of the square root
-    lengths: list[list[int]] = []
-    total = 0
-    while total <= rounds and growth[0] ** len(lengths) * first_phase < 2**62:
-        lengths.append([growth[0] ** len(lengths) * first_phase, growth[1] ** len(lengths) * root])
-        total += sum(lengths[-1])
-    return np.array(lengths, np.int64)
-
-
 @resolve.register
 def resolve_alb_dim(policy: ALBDim, n_arms, dim, horizon):
     everything = np.ones(dim, bool)
@@ -136,8 +127,8 @@ def resolve_alb_dim(policy: ALBDim, n_arms, dim, horizon):
     first_phase = 20 * dim if policy.first_phase is None else int(policy.first_phase)
     return ALBDimParameters(
         first=inner,
-        lengths=phase_lengths(first_phase, policy.growth, horizon or _ROUNDS_COUNTED),
-        text=_THRESHOLDS.index(policy.threshold),
+        lengths=phase_lengths(first_phase, policy.growth, horizon),
+        text=THRESHOLDS.index(policy.threshold),
         law=_LAWS.index(policy.exploration),
         min_norm=int(policy.on_few_samples == "min-norm"),
         zero=int(policy.on_empty == "zero"),
@@ -173,7 +164,7 @@ def noise_size_alb_dim(policy: ALBDimParameters, n_arms, dim):
 
 @tag_size.register
 def tag_size_alb_dim(policy: ALBDimParameters):
-    return policy.first.support.size + 3
+    return 2 + tag_size(policy.first)
 
 
 in_phase = generic("in_phase")  # in_phase(inner, phase) -> the inner policy as that phase plays it
@@ -205,12 +196,6 @@ def lints_set_radius(inner: BallLinTSParameters, log_det):
 
 
 @compiled
-def exploring(policy, state):
-    """Whether this phase's rounds of play are over."""
-    return state.clock[_PLAYED] >= policy.lengths[state.clock[_PHASE], 0]
-
-
-@compiled
 def random_action(law, noise):
     """A draw from the unit sphere (0), the unit ball (1) or N(0, I) (2)."""
     dim = noise.size - 1
@@ -226,18 +211,18 @@ def random_action(law, noise):
 def select_alb_dim(policy: ALBDimParameters, state, offer, noise):
     fit = state.inner.fit
     dim = fit.values.size
-    tag = np.zeros(dim + 3)
-    tag[0] = state.clock[_PHASE]
+    tag = np.zeros(2 + OWN + dim)
+    tag[0] = state.clock[PHASE]
     if exploring(policy, state):
         action = random_action(policy.law, noise)
         tag[1] = 1.0
         for j in range(dim):
-            tag[3 + j] = action[j]
+            tag[2 + j] = action[j]
         return Choice(0, fit.lookout @ action, 0.0, 0.0, np.nan, tag)
     if fit.clock[SIZE] == 0:
         return Choice(0, np.zeros(fit.lookout.shape[0]), 0.0, 0.0, 1.0, tag)
-    choice = select(in_phase(policy.first, state.clock[_PHASE]), state.inner, offer, noise)
-    for j in range(dim + 1):
+    choice = select(in_phase(policy.first, state.clock[PHASE]), state.inner, offer, noise)
+    for j in range(choice.tag.size):
         tag[2 + j] = choice.tag[j]
     return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
 
@@ -252,83 +237,59 @@ def inner_choice(choice):
 def hold_alb_dim(policy: ALBDimParameters, state, choice):
     if exploring(policy, state):
         return 1
-    left = policy.lengths[state.clock[_PHASE], 0] - state.clock[_PLAYED]
+    left = policy.lengths[state.clock[PHASE], 0] - state.clock[PLAYED]
     if state.inner.fit.clock[SIZE] == 0:
         return left
-    return min(left, hold(in_phase(policy.first, state.clock[_PHASE]), state.inner, inner_choice(choice)))
+    return min(left, hold(in_phase(policy.first, state.clock[PHASE]), state.inner, inner_choice(choice)))
 
 
 @update.register
 def update_alb_dim(policy: ALBDimParameters, state, choice, reward, n):
     state.pulls[0] += n
-    current = choice.tag[0] == state.clock[_PHASE]
+    current = choice.tag[0] == state.clock[PHASE]
     if np.isnan(choice.tag[0]):  # somebody else's: a sample like any other
-        state.clock[_SAMPLES] += n
+        state.clock[SAMPLES] += n
         add_sample(state.gram, state.cross, choice.action, reward, n)
     elif choice.tag[1] == 1.0:
-        state.clock[_SAMPLES] += n
-        add_sample(state.gram, state.cross, choice.tag[3:], reward, n)
+        state.clock[SAMPLES] += n
+        add_sample(state.gram, state.cross, choice.tag[2 : 2 + state.cross.size], reward, n)
         if current:
-            state.clock[_EXPLORED] += n
+            state.clock[EXPLORED] += n
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
-        state.clock[_PLAYED] += n
+        state.clock[PLAYED] += n
         if state.inner.fit.clock[SIZE] > 0:
-            update(in_phase(policy.first, state.clock[_PHASE]), state.inner, inner_choice(choice), reward, n)
-    if exploring(policy, state) and state.clock[_EXPLORED] >= policy.lengths[state.clock[_PHASE], 1]:
+            update(in_phase(policy.first, state.clock[PHASE]), state.inner, inner_choice(choice), reward, n)
+    if explored(policy, state):
         end_phase(policy, state)
-
-
-@compiled
-def least_squares(gram, cross, samples, min_norm):
-    """theta_hat, the Gram matrix's smallest eigenvalue over its largest, and why there is no theta_hat (or 0)."""
-    dim = cross.size
-    spectrum = np.linalg.eigvalsh(gram)
-    conditioning = max(spectrum[0], 0.0) / max(spectrum[dim - 1], 1e-300)
-    reason = 0
-    if samples < dim:
-        reason = 1
-    elif conditioning <= dim * 2.0**-52:
-        reason = 2
-    jitter = 0.0
-    if reason and min_norm:
-        jitter, reason = 1e-10 * max(spectrum[dim - 1], 1e-300), 0
-    if reason:
-        return np.zeros(dim), conditioning, reason
-    return np.linalg.solve(gram + jitter * np.eye(dim), cross), conditioning, reason
 
 
 @compiled
 def end_phase(policy, state):
     """D_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
-    phase = state.clock[_PHASE]
+    phase = state.clock[PHASE]
     fit = state.inner.fit
     state.found[phase, 3] = fit.clock[SWITCHES]
     state.found[phase, 4] = set_radius(in_phase(policy.first, phase), fit.log_det[0])
     if phase + 1 == policy.lengths.shape[0]:
         return
-    theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[_SAMPLES], policy.min_norm)
-    # D_i holds the coordinates of at least eps_i / 2 = 2^-(i+1), or by the text 2^-i
-    least = 0.5 ** (phase + 1) if policy.text else 0.5 ** (phase + 2)
-    support = np.abs(theta) >= least
-    if reason == 0 and not np.any(support):
-        reason = 4 if policy.zero else 3
-    if reason in (1, 2, 3):
+    support, conditioning, reason = next_active(policy, state)
+    if reason == FOUND and not np.any(support):
+        reason = _EMPTY_ZERO if policy.zero else _EMPTY_ALL
+    if reason in (FEW, SINGULAR, _EMPTY_ALL):
         support[:] = True
     for j in range(support.size):
         state.supports[phase + 1, j] = support[j]
-    state.found[phase + 1, 0] = state.clock[_SAMPLES]
+    state.found[phase + 1, 0] = state.clock[SAMPLES]
     state.found[phase + 1, 1] = conditioning
     state.found[phase + 1, 2] = reason
-    state.clock[_PHASE] = phase + 1
-    state.clock[_PLAYED] = 0
-    state.clock[_EXPLORED] = 0
+    begin_phase(state)
     fit.clock[SWITCHES] = 0
     start_over(fit, support, policy.first.strength)
 
 
 @diagnostics.register
 def diagnostics_alb_dim(policy: ALBDimParameters, state):
-    phase = int(state.clock[_PHASE])
+    phase = int(state.clock[PHASE])
     inner = diagnostics(in_phase(policy.first, float(phase)), state.inner)
     phases = [
         {
@@ -347,5 +308,5 @@ def diagnostics_alb_dim(policy: ALBDimParameters, state):
         "phase": phase,
         "phases": phases,
         "exploring": bool(exploring(policy, state)),
-        "samples": int(state.clock[_SAMPLES]),
+        "samples": int(state.clock[SAMPLES]),
     }

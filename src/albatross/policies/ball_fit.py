@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.linalg import norm, rank_one_update
+from albatross.linalg import rank_one_update
 from albatross.protocol import Choice, compiled
 
 SIZE, VERSION, CHOSEN, SWITCHES = 0, 1, 2, 3  # places in the clock
+OWN = 2  # places in a tag: the version of the basis and the number of switches; the action's coordinates follow
+_SLACK = 1e-9  # of a determinant: where it equals 1 + C in exact arithmetic, rounding must not decide
+_ROUNDS_COUNTED = 2.0**53
 MOMENT, ACTION, SEEN = 0, 1, 2  # rows of what is carried; from SEEN on the lookout
 
 
@@ -76,10 +79,11 @@ def start_over(fit, support, strength):
 def offer_action(fit, coordinates, score, width, propensity):
     """The choice of an action by its coordinates in the eigenbasis, with what the world sees of it."""
     k = fit.clock[SIZE]
-    tag = np.zeros(fit.values.size + 1)
+    tag = np.zeros(OWN + fit.values.size)
     tag[0] = fit.clock[VERSION]
+    tag[1] = fit.clock[SWITCHES]
     for j in range(k):
-        tag[1 + j] = coordinates[j]
+        tag[OWN + j] = coordinates[j]
     seen = np.empty(fit.lookout.shape[0])
     for row in range(seen.size):
         seen[row] = np.dot(fit.carried[SEEN + row, :k], coordinates)
@@ -87,16 +91,19 @@ def offer_action(fit, coordinates, score, width, propensity):
 
 
 @compiled
-def follow(fit, promise, propensity):
-    """The choice of the direction of `promise`, a theta in the eigenbasis, unless an action is kept."""
+def estimated_mean(fit, coordinates):
+    """<x, theta_hat>."""
     k = fit.clock[SIZE]
-    coordinates = promise / norm(promise)
-    if fit.clock[CHOSEN]:
-        coordinates = fit.carried[ACTION, :k].copy()
-        propensity = 1.0
-    value = np.dot(promise, coordinates)
-    estimate = np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
-    return offer_action(fit, coordinates, value, value - estimate, propensity)
+    return np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
+
+
+@compiled
+def keep_action(fit, coordinates):
+    """From now on this action is played, until det V has grown enough."""
+    for j in range(coordinates.size):
+        fit.carried[ACTION, j] = coordinates[j]
+    fit.clock[CHOSEN] = 1
+    fit.log_det[1] = 1.0
 
 
 @compiled
@@ -115,25 +122,22 @@ def plays_until_switch(fit, choice, switch):
         return 1
     grown = fit.log_det[1] if fit.clock[CHOSEN] else 1.0
     room = max((1.0 + switch) / grown - 1.0, 0.0)
-    return int(room / width_squared(fit, choice.tag[1 : 1 + fit.clock[SIZE]])) + 1
+    plays = room / width_squared(fit, choice.tag[OWN : OWN + fit.clock[SIZE]])
+    return int(min(plays + _SLACK * (1.0 + plays), _ROUNDS_COUNTED)) + 1
 
 
 @compiled
 def learn_action(fit, choice, reward, n, switch):
     """n plays of a choice that brought `reward` in sum."""
     k = fit.clock[SIZE]
-    coordinates = choice.tag[1 : 1 + k].copy()
-    over = False  # whether the kept action has been played often enough
-    if choice.tag[0] != fit.clock[VERSION]:  # of an earlier basis, or somebody else's: an agent sees all of it
+    coordinates = choice.tag[OWN : OWN + k].copy()
+    current = choice.tag[0] == fit.clock[VERSION]
+    if not current:  # of an earlier basis, or somebody else's: an agent sees all of it
         coordinates = choice.action @ np.ascontiguousarray(fit.carried[SEEN:, :k])
-    else:
-        if not fit.clock[CHOSEN]:
-            for j in range(k):
-                fit.carried[ACTION, j] = coordinates[j]
-            fit.clock[CHOSEN] = 1
-            fit.log_det[1] = 1.0
-        # By count, not by comparing determinants: past 1e14 rounds a play changes them by less than rounding.
-        over = n >= plays_until_switch(fit, choice, switch)
+    if not fit.clock[CHOSEN] and choice.tag[1] == fit.clock[SWITCHES]:  # made since the last switch
+        keep_action(fit, coordinates)
+    # By count, not by comparing determinants: past 1e14 rounds a play changes them by less than rounding.
+    over = current and n >= plays_until_switch(fit, choice, switch)
     growth = 1.0 + n * width_squared(fit, coordinates)
     fit.log_det[0] += math.log(growth)
     fit.log_det[1] *= growth
@@ -141,19 +145,9 @@ def learn_action(fit, choice, reward, n, switch):
         fit.carried[MOMENT, j] += reward * coordinates[j]
     rank_one_update(fit.values[:k], fit.carried[:, :k], math.sqrt(n) * coordinates)
     fit.clock[VERSION] += 1
-    if fit.clock[CHOSEN] and (over or fit.log_det[1] > 1.0 + switch):
+    if fit.clock[CHOSEN] and (over or fit.log_det[1] > (1.0 + switch) * (1.0 + _SLACK)):
         fit.clock[CHOSEN] = 0
         fit.clock[SWITCHES] += 1
-
-
-@compiled
-def add_sample(gram, cross, x, reward, n):
-    """n plays of x that brought `reward` in sum, for least squares."""
-    for i in range(x.size):
-        cross[i] += reward * x[i]
-        weight = n * x[i]
-        for j in range(x.size):
-            gram[i, j] += weight * x[j]
 
 
 def describe_ball(fit: BallFit) -> dict[str, Any]:

@@ -12,15 +12,20 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
+from albatross.linalg import norm
 from albatross.policies.ball_fit import (
+    ACTION,
+    CHOSEN,
     MOMENT,
+    OWN,
     SIZE,
     ball_fit,
     describe_ball,
-    follow,
+    estimated_mean,
     learn_action,
     look_through,
     narrow,
+    offer_action,
     plays_until_switch,
 )
 from albatross.policies.ball_oful import BallState, support_mask
@@ -80,7 +85,7 @@ def noise_size_ball_lints(policy: BallLinTSParameters, n_arms, dim):
 
 @tag_size.register
 def tag_size_ball_lints(policy: BallLinTSParameters):
-    return policy.support.size + 1
+    return OWN + policy.support.size
 
 
 @compiled
@@ -95,7 +100,14 @@ def posterior_draw(fit, sigma, noise):
 
 @select.register
 def select_ball_lints(policy: BallLinTSParameters, state, offer, noise):
-    return follow(state.fit, posterior_draw(state.fit, policy.sigma, noise), np.nan)
+    fit = state.fit
+    if fit.clock[CHOSEN]:  # kept: nothing is drawn, and it is worth what it is estimated to be
+        coordinates = fit.carried[ACTION, : fit.clock[SIZE]].copy()
+        return offer_action(fit, coordinates, estimated_mean(fit, coordinates), 0.0, 1.0)
+    drawn = posterior_draw(fit, policy.sigma, noise)
+    value = norm(drawn)
+    coordinates = drawn / value
+    return offer_action(fit, coordinates, value, value - estimated_mean(fit, coordinates), np.nan)
 
 
 @hold.register

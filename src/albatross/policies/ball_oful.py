@@ -5,6 +5,7 @@ Abbasi-Yadkori, Pal and Szepesvari (2011), Figures 1 and 3. The optimistic actio
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,18 +13,24 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import optimistic_coordinates
+from albatross.linalg import norm, optimistic_coordinates
 from albatross.policies.ball_fit import (
+    ACTION,
+    CHOSEN,
     MOMENT,
+    OWN,
     SIZE,
     BallFit,
     ball_fit,
     describe_ball,
-    follow,
+    estimated_mean,
+    keep_action,
     learn_action,
     look_through,
     narrow,
+    offer_action,
     plays_until_switch,
+    width_squared,
 )
 from albatross.protocol import (
     compiled,
@@ -115,21 +122,32 @@ def narrow_ball_oful(policy: BallOFULParameters, state, vectors):
 
 @tag_size.register
 def tag_size_ball_oful(policy: BallOFULParameters):
-    return policy.support.size + 1
+    return OWN + policy.support.size
 
 
 @compiled
-def optimism(policy, fit):
-    """The longest theta of the confidence ellipsoid, in the eigenbasis: its direction is the optimistic action."""
-    k = fit.clock[SIZE]
-    values = fit.values[:k]
-    reach = ellipsoid_radius(fit.log_det[0], policy.norm_bound, policy.delta, policy.sigma, policy.strength)
-    return optimistic_coordinates(values, fit.carried[MOMENT, :k] / values, reach)
+def radius(policy, fit):
+    """Of the confidence ellipsoid about theta_hat."""
+    return ellipsoid_radius(fit.log_det[0], policy.norm_bound, policy.delta, policy.sigma, policy.strength)
+
+
+@compiled
+def optimistic_direction(policy, fit):
+    """The action that promises most: the direction of the ellipsoid's longest theta, in the eigenbasis."""
+    values = fit.values[: fit.clock[SIZE]]
+    longest = optimistic_coordinates(values, fit.carried[MOMENT, : values.size] / values, radius(policy, fit))
+    return longest / norm(longest)
 
 
 @select.register
 def select_ball_oful(policy: BallOFULParameters, state, offer, noise):
-    return follow(state.fit, optimism(policy, state.fit), 1.0)
+    fit = state.fit
+    if fit.clock[CHOSEN]:
+        coordinates = fit.carried[ACTION, : fit.clock[SIZE]].copy()
+    else:
+        coordinates = optimistic_direction(policy, fit)
+    width = radius(policy, fit) * math.sqrt(width_squared(fit, coordinates))
+    return offer_action(fit, coordinates, estimated_mean(fit, coordinates) + width, width, 1.0)
 
 
 @hold.register
@@ -140,11 +158,14 @@ def hold_ball_oful(policy: BallOFULParameters, state, choice):
 @update.register
 def update_ball_oful(policy: BallOFULParameters, state, choice, reward, n):
     state.pulls[0] += n
-    learn_action(state.fit, choice, reward, n, policy.switch)
+    fit = state.fit
+    learn_action(fit, choice, reward, n, policy.switch)
+    # The next action is settled here, not by the next `select`: rewards that come late must not unsettle it.
+    if policy.switch > 0.0 and fit.clock[SIZE] > 0 and not fit.clock[CHOSEN]:
+        keep_action(fit, optimistic_direction(policy, fit))
 
 
 @diagnostics.register
 def diagnostics_ball_oful(policy: BallOFULParameters, state):
-    log_det = float(state.fit.log_det[0])
-    reach = ellipsoid_radius(log_det, policy.norm_bound, policy.delta, policy.sigma, policy.strength)
-    return {**describe_ball(state.fit), "pulls": state.pulls.copy(), "radius": float(reach)}
+    found = {**describe_ball(state.fit), "pulls": state.pulls.copy()}
+    return {**found, "radius": float(radius(policy, state.fit))}

@@ -15,7 +15,8 @@ import numpy as np
 
 from albatross import checks
 from albatross.linalg import norm
-from albatross.policies.ball_fit import add_sample, narrow
+from albatross.policies.ball_fit import narrow
+from albatross.policies.exploration import add_sample
 from albatross.protocol import (
     Choice,
     compiled,
@@ -43,7 +44,7 @@ class ExploreThenCommit:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
         checks.positive("sigma", self.sigma)
         checks.probability("delta", self.delta)
 

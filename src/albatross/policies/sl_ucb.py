@@ -4,7 +4,8 @@ Carpentier and Munos (2012), Section 3. Their noise sits inside the inner produc
 added to it, so their constant is read with sigma for the noise. Exploration x = (+-1, ..., +-1) / sqrt(d) makes
 theta_k = (d / t) sum x_k r an unbiased estimate in O(d) a round, with no matrix to invert. With
 c = (norm bound + sigma) sqrt(2 ln(2d / delta)) it stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and
-at sqrt(T) at the earliest; then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates where that is empty.
+at sqrt(T) at the earliest; then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates where that is empty. Until then
+it cannot learn from somebody else's actions: the estimate needs its own random signs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.policies.ball_fit import SIZE, look_through, narrow, start_over
+from albatross.policies.ball_fit import OWN, SIZE, look_through, narrow, start_over
 from albatross.policies.ball_oful import BallOFULParameters, BallState
 from albatross.protocol import (
     Choice,
@@ -47,7 +48,7 @@ class SLUCB:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
         checks.positive("sigma", self.sigma)
         checks.probability("delta", self.delta)
         checks.positive("norm_bound", self.norm_bound)
@@ -96,23 +97,23 @@ def noise_size_sl_ucb(policy: SLUCBParameters, n_arms, dim):
 
 @tag_size.register
 def tag_size_sl_ucb(policy: SLUCBParameters):
-    return policy.inner.support.size + 2
+    return 1 + tag_size(policy.inner)
 
 
 @select.register
 def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
     fit = state.inner.fit
     dim = fit.values.size
-    tag = np.zeros(dim + 2)
+    tag = np.zeros(1 + OWN + dim)
     if state.clock[_COMMITTED]:
         choice = select(policy.inner, state.inner, offer, noise[:0])
-        for j in range(dim + 1):
+        for j in range(choice.tag.size):
             tag[1 + j] = choice.tag[j]
         return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
     tag[0] = 1.0
     for j in range(dim):
-        tag[2 + j] = math.copysign(1.0 / math.sqrt(dim), noise[j])
-    return Choice(0, fit.lookout @ tag[2:], 0.0, 0.0, np.nan, tag)
+        tag[1 + j] = math.copysign(1.0 / math.sqrt(dim), noise[j])
+    return Choice(0, fit.lookout @ tag[1 : 1 + dim], 0.0, 0.0, np.nan, tag)
 
 
 @compiled
@@ -136,7 +137,7 @@ def update_sl_ucb(policy: SLUCBParameters, state, choice, reward, n):
                 return
             state.clock[_SAMPLES] += 1
             for j in range(state.moment.size):
-                state.moment[j] += reward / n * choice.tag[2 + j]
+                state.moment[j] += reward / n * choice.tag[1 + j]
             commit(policy, state)
     elif state.clock[_COMMITTED]:
         update(policy.inner, state.inner, inner_choice(choice), reward, n)

@@ -1,0 +1,115 @@
+"""Nested: K arms whose features come in maps of growing dimension, of which theta* needs only the first few.
+
+The problem of Ghosh, Sankararaman and Ramchandran (2021), Section 5, after Foster, Krishnamurthy and Luo (2019): map m
+is the first d_m features of the last one, and mean rewards are linear in map m*.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.normals import fill_normal
+from albatross.protocol import Rounds, begin, describe, draw
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nested:
+    """theta* is given, or has one `magnitude` with random signs on the first `true_dim` features (None: of norm 1).
+
+    Features are N(0, covariance), independent over arms and rounds, or drawn from an array of them: (n, d), of which
+    every arm gets a row of its own, or (n, K, d), of which every round gets one entry.
+
+    >>> env = Nested(n_arms=5, dims=(5, 10, 20), true_dim=5)
+    >>> env.dim, round(env.magnitude, 4)
+    (20, 0.4472)
+    """
+
+    n_arms: int
+    dims: tuple[int, ...]
+    true_dim: int | None = None
+    magnitude: float | None = None
+    theta: Any = None  # (d,)
+    noise_sd: float = 1.0
+    covariance: Any = None  # (d, d)
+    features: Any = None  # (n, d) or (n, K, d)
+
+    def __post_init__(self) -> None:
+        checks.whole("n_arms", self.n_arms, least=2)
+        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
+        checks.at_least_zero("noise_sd", self.noise_sd)
+        if self.theta is not None:
+            object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
+        else:
+            self._check_drawn_theta()
+        if self.covariance is not None:
+            object.__setattr__(self, "covariance", checks.covariance("covariance", self.covariance, self.dim))
+        if self.features is not None:
+            if self.covariance is not None:
+                raise ValueError("covariance and features exclude each other: features have a covariance of their own")
+            object.__setattr__(self, "features", _feature_table(self.features, self.n_arms, self.dim))
+
+    def _check_drawn_theta(self) -> None:
+        checks.whole("true_dim", self.true_dim, least=1)
+        if self.true_dim not in self.dims:
+            raise ValueError(f"true_dim={self.true_dim} must be one of the maps' dimensions {self.dims}")
+        if self.magnitude is None:
+            object.__setattr__(self, "magnitude", 1.0 / math.sqrt(self.true_dim))
+        checks.positive("magnitude", self.magnitude)
+
+    @property
+    def dim(self) -> int:
+        return self.dims[-1]
+
+
+def _feature_table(given: Any, n_arms: int, dim: int) -> np.ndarray:
+    table = checks.numbers("features", given)
+    shape = (None, dim) if table.ndim == 2 else (None, n_arms, dim)
+    return checks.finite_array("features", table, shape).copy()
+
+
+class NestedInstance(NamedTuple):
+    theta: np.ndarray  # (d,)
+    dim: int  # the smallest map's dimension that theta* needs
+    noise_sd: float
+    root: np.ndarray | None  # (d, d) features are standard normal times this
+    features: np.ndarray | None  # (n, d) or (n, K, d)
+
+
+@begin.register
+def begin_nested(env: Nested, rng: np.random.Generator) -> NestedInstance:
+    theta = env.theta
+    signs = rng.choice([-1.0, 1.0], env.dim)
+    if theta is None:
+        theta = np.zeros(env.dim)
+        theta[: env.true_dim] = env.magnitude * signs[: env.true_dim]
+    last = int(np.flatnonzero(theta).max(initial=-1))
+    root = None
+    if env.covariance is not None:
+        values, basis = np.linalg.eigh(env.covariance)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * basis.T
+    needed = next(dim for dim in env.dims if dim > last)
+    return NestedInstance(theta, needed, float(env.noise_sd), root, env.features)
+
+
+@draw.register
+def draw_nested(instance: NestedInstance, chunk: Rounds, rng: np.random.Generator) -> None:
+    if instance.features is not None:
+        n_drawn = chunk.contexts.shape[: 4 - instance.features.ndim]  # a row for every arm, or an entry a round
+        chunk.contexts[:] = instance.features[rng.integers(len(instance.features), size=n_drawn)]
+    else:
+        fill_normal(chunk.contexts, rng)
+        if instance.root is not None:
+            chunk.contexts[:] = chunk.contexts @ instance.root
+    np.matmul(chunk.contexts, instance.theta, out=chunk.means)
+    fill_normal(chunk.noise, rng)
+    chunk.noise[:] *= instance.noise_sd
+
+
+@describe.register
+def describe_nested(instance: NestedInstance) -> dict[str, Any]:
+    return {"theta": instance.theta, "dim": instance.dim}

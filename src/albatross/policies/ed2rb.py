@@ -1,0 +1,87 @@
+"""ED2RB: balance the bases' realised regret, with coefficients estimated from what their rewards certainly lack.
+
+Pacchiano, Dann and Gentile (2024), Algorithm 1 with the estimating rule. As D3RB, but
+
+    d_i = max(d_min, sqrt(n_i) (max_j (u_j / n_j - c_j) - u_i / n_i - c_i)),
+
+and phi_i = d_i sqrt(n_i), kept between its last value and twice that. The meta-policy to take first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from albatross import checks
+from albatross.policies.bases import Bases, bases_noise, bases_tag, check_balance, learn_bases, resolve_bases
+from albatross.policies.d3rb import describe_realised, nothing_realised, play_smallest, shortfall
+from albatross.protocol import diagnostics, init, noise_size, resolve, select, tag_size, update
+
+
+@dataclass(frozen=True, kw_only=True)
+class ED2RB:
+    """ED2RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1).
+
+    `width` is c of the confidence in mean rewards and `least` the smallest coefficient, both in units of the reward.
+    With `share` every base learns from every reward.
+    """
+
+    bases: tuple[Any, ...]
+    delta: float = 0.01
+    width: float = 1.0
+    least: float = 1.0
+    share: bool = False
+
+    def __post_init__(self) -> None:
+        check_balance(self)
+        checks.positive("least", self.least)
+
+
+class ED2RBParameters(NamedTuple):
+    bases: Bases
+    delta: float
+    width: float
+    least: float
+    share: int
+
+
+@resolve.register
+def resolve_ed2rb(policy: ED2RB, n_arms, dim, horizon):
+    bases = resolve_bases(policy, n_arms, dim, horizon)
+    return ED2RBParameters(bases, float(policy.delta), float(policy.width), float(policy.least), int(policy.share))
+
+
+@init.register
+def init_ed2rb(policy: ED2RBParameters, n_arms, dim, rng):
+    return nothing_realised(policy, n_arms, dim, rng)
+
+
+@noise_size.register
+def noise_size_ed2rb(policy: ED2RBParameters, n_arms, dim):
+    return bases_noise(policy.bases)
+
+
+@tag_size.register
+def tag_size_ed2rb(policy: ED2RBParameters):
+    return bases_tag(policy.bases)
+
+
+@select.register
+def select_ed2rb(policy: ED2RBParameters, state, offer, noise):
+    return play_smallest(policy, state, offer, noise)
+
+
+@update.register
+def update_ed2rb(policy: ED2RBParameters, state, choice, reward, n):
+    for _ in range(n):
+        i = learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        if i >= 0:
+            root, before = math.sqrt(state.record.plays[i]), state.potentials[i]
+            state.coefficients[i] = max(policy.least, root * shortfall(policy, state, i))
+            state.potentials[i] = min(max(state.coefficients[i] * root, before), 2.0 * before)
+
+
+@diagnostics.register
+def diagnostics_ed2rb(policy: ED2RBParameters, state):
+    return describe_realised(policy, state)

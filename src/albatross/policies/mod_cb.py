@@ -1,0 +1,264 @@
+"""ModCB: play LinUCB on the smallest feature map until a test on random exploration says that it is too small.
+
+Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t a uniformly random arm is played with probability
+min(1, (K/t)^(1/3)). From these samples the square-loss gap between maps m and j is estimated without estimating either
+regression, which is why it takes only ~sqrt(d) of them: with v = Sigma_j^{1/2} R x y and
+R = Sigma_j^{-1} - diag(Sigma_m^{-1}, 0), the gap is ||E v||^2, and
+
+    (||sum v||^2 - sum ||v||^2) / (n (n - 1))
+
+has just that mean. Map j replaces m, and LinUCB starts afresh on it, where the estimate is at least 2 z times its
+spread sqrt(2 tr(S^2) / (n (n - 1))) under no gap, S the covariance of v, z = sqrt(2 ln(M t^2 / delta)).
+
+Departures: the paper's base is Exp4-IX over a cover of policies and its threshold an unnamed constant; LinUCB and the
+spread above stand in for them. A map is not tested with fewer samples than twice its dimension, where the spread itself
+is not known, and then only when there are 5 % more samples than at the last test. Sigma is the covariance of all arms
+offered; where it is not given, it is estimated from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.linalg import forget
+from albatross.policies.exploration import in_map
+from albatross.policies.linear import LinearState
+from albatross.policies.linucb import LinUCBParameters
+from albatross.protocol import (
+    Choice,
+    Offer,
+    compiled,
+    diagnostics,
+    init,
+    noise_size,
+    pick_uniformly,
+    resolve,
+    select,
+    tag_size,
+    uniform_from_normal,
+    update,
+)
+
+_MODEL, _SAMPLES, _TESTED, _SWITCHES = 0, 1, 2, 3  # places in the clock
+_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the features offered follow
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModCB:
+    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
+
+    dims: tuple[int, ...]
+    delta: float = 0.1
+    alpha: float = 1.0
+    ridge: float = 1.0
+    covariance: Any = None  # (d, d)
+    exponent: float = 1 / 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
+        checks.probability("delta", self.delta)
+        checks.at_least_zero("alpha", self.alpha)
+        checks.positive("ridge", self.ridge)
+        checks.positive("exponent", self.exponent)
+        if self.covariance is not None:
+            given = checks.covariance("covariance", self.covariance, self.dims[-1])
+            if not np.linalg.eigvalsh(given)[0] > 0.0:
+                raise ValueError("covariance must have positive eigenvalues: no feature may repeat others")
+            object.__setattr__(self, "covariance", tuple(map(tuple, given.tolist())))
+
+
+class ModCBParameters(NamedTuple):
+    base: LinUCBParameters
+    dims: np.ndarray  # (M,) int64
+    delta: float
+    exponent: float
+    known: int  # whether the covariance is given
+    covariance: np.ndarray  # (d, d)
+    tag: int
+
+
+class ModCBState(NamedTuple):
+    base: LinearState
+    pulls: np.ndarray  # (K,)
+    clock: np.ndarray  # (4,) int64: the map; exploration samples; how many at the last test; switches
+    moment: np.ndarray  # (d,) sum of x y over exploration
+    second: np.ndarray  # (d, d) sum of y^2 x x'
+    offered: np.ndarray  # (d, d) sum over rounds of the mean of x x' over arms; stays 0 where it is known
+    tests: np.ndarray  # (M, 2) for every larger map, at the last test: estimate, what it must reach
+    history: np.ndarray  # (M, 3) switches: rewards so far, from, to
+
+
+@resolve.register
+def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
+    if n_arms < 2:
+        raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
+    if policy.dims[-1] != dim:
+        raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
+    known = policy.covariance is not None
+    return ModCBParameters(
+        base=LinUCBParameters(float(policy.alpha), float(policy.ridge), 0, 1),
+        dims=np.array(policy.dims, np.int64),
+        delta=float(policy.delta),
+        exponent=float(policy.exponent),
+        known=int(known),
+        covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
+        tag=_OWN + (0 if known else n_arms * dim),
+    )
+
+
+@init.register
+def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
+    return ModCBState(
+        base=init(policy.base, n_arms, dim, rng),
+        pulls=np.zeros(n_arms),
+        clock=np.zeros(4, np.int64),
+        moment=np.zeros(dim),
+        second=np.zeros((dim, dim)),
+        offered=np.zeros((dim, dim)),
+        tests=np.zeros((policy.dims.size, 2)),
+        history=np.zeros((policy.dims.size, 3)),
+    )
+
+
+@noise_size.register
+def noise_size_mod_cb(policy: ModCBParameters, n_arms, dim):
+    return 2
+
+
+@tag_size.register
+def tag_size_mod_cb(policy: ModCBParameters):
+    return policy.tag
+
+
+@select.register
+def select_mod_cb(policy: ModCBParameters, state, offer, noise):
+    n_arms, dim = offer.contexts.shape
+    t = 1.0 + np.sum(state.pulls) + np.sum(offer.pending)
+    explore = min(1.0, (n_arms / t) ** policy.exponent)
+    tag = np.zeros(policy.tag)
+    tag[_CHOSEN_IN] = state.clock[_MODEL]
+    if not policy.known:  # update will want to know what was offered
+        share = 1.0 / math.sqrt(np.sum(offer.eligible))
+        for arm in range(n_arms):
+            for j in range(dim if offer.eligible[arm] else 0):
+                tag[_OWN + arm * dim + j] = share * offer.contexts[arm, j]
+    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending)
+    choice = select(policy.base, state.base, seen, noise[:0])
+    arm, uniform = pick_uniformly(offer.eligible, noise[1])
+    score, width = 0.0, 0.0
+    if uniform_from_normal(noise[0]) < explore:
+        tag[_EXPLORED] = 1.0
+    else:
+        arm, score, width = choice.arm, choice.score, choice.width
+    propensity = explore * uniform
+    if arm == choice.arm:
+        propensity += 1.0 - explore
+    return Choice(arm, offer.contexts[arm], score, width, propensity, tag)
+
+
+@update.register
+def update_mod_cb(policy: ModCBParameters, state, choice, reward, n):
+    for _ in range(n):
+        learn_once(policy, state, choice, reward / n)
+
+
+@compiled
+def learn_once(policy, state, choice, reward):
+    """One play."""
+    dim = choice.action.size
+    model = state.clock[_MODEL]
+    state.pulls[choice.arm] += 1.0
+    own = not np.isnan(choice.tag[_EXPLORED])
+    if own and not policy.known:
+        features = choice.tag[_OWN:].reshape((-1, dim))
+        outer = features.T @ features
+        for i in range(dim):
+            for j in range(dim):
+                state.offered[i, j] += outer[i, j]
+    if own and choice.tag[_EXPLORED] == 1.0:
+        state.clock[_SAMPLES] += 1
+        for i in range(dim):
+            state.moment[i] += reward * choice.action[i]
+            for j in range(dim):
+                state.second[i, j] += reward * reward * choice.action[i] * choice.action[j]
+        if state.clock[_SAMPLES] >= 1.05 * state.clock[_TESTED]:
+            compare_maps(policy, state)
+    elif not own or choice.tag[_CHOSEN_IN] == model:  # LinUCB on an earlier map is gone
+        action = in_map(choice.action.reshape((1, -1)), policy.dims[model])[0]
+        play = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, np.empty(0))
+        update(policy.base, state.base, play, reward, 1)
+
+
+@compiled
+def residual(covariance, smaller, moment, second, n):
+    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
+
+    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays.
+    """
+    dim = moment.size
+    rest = np.linalg.inv(covariance)
+    part = np.linalg.inv(np.ascontiguousarray(covariance[:smaller, :smaller]))
+    for i in range(smaller):
+        for j in range(smaller):
+            rest[i, j] -= part[i, j]
+    metric = rest @ covariance @ rest  # ||v||^2 = y^2 x' metric x
+    pairs = n * (n - 1.0)
+    estimate = (np.dot(moment, metric @ moment) - np.sum(metric * second)) / pairs
+    spread = np.empty((dim, dim))
+    for i in range(dim):
+        for j in range(dim):
+            spread[i, j] = second[i, j] / n - moment[i] / n * moment[j] / n
+    spread = spread @ metric
+    return estimate, math.sqrt(max(2.0 * np.sum(spread * spread.T), 0.0) / pairs)
+
+
+@compiled
+def compare_maps(policy, state):
+    """Go over to the smallest larger map that predicts better for certain."""
+    model, n = state.clock[_MODEL], state.clock[_SAMPLES]
+    rounds = np.sum(state.pulls)
+    z = math.sqrt(2.0 * math.log(policy.dims.size * rounds * rounds / policy.delta))
+    covariance = policy.covariance if policy.known else state.offered / rounds
+    for larger in range(model + 1, policy.dims.size):
+        dim = policy.dims[larger]
+        if n < 2 * dim:
+            return
+        state.clock[_TESTED] = n
+        sigma = covariance[:dim, :dim].copy()
+        for j in range(dim):  # a feature that repeats others must not stop the rest
+            sigma[j, j] += 1e-10 * np.trace(covariance) / policy.dims[-1]
+        estimate, spread = residual(
+            sigma, policy.dims[model], state.moment[:dim].copy(), state.second[:dim, :dim].copy(), float(n)
+        )
+        state.tests[larger, 0] = estimate
+        state.tests[larger, 1] = 2.0 * z * spread
+        if estimate >= 2.0 * z * spread and estimate > 0.0:
+            row = state.clock[_SWITCHES]
+            state.history[row, 0] = rounds
+            state.history[row, 1] = policy.dims[model]
+            state.history[row, 2] = dim
+            state.clock[_SWITCHES] += 1
+            state.clock[_MODEL] = larger
+            forget(state.base.fit, policy.base.strength)
+            return
+
+
+@diagnostics.register
+def diagnostics_mod_cb(policy: ModCBParameters, state):
+    model, n_switches = int(state.clock[_MODEL]), int(state.clock[_SWITCHES])
+    return {
+        "pulls": state.pulls.copy(),
+        "model": int(policy.dims[model]),
+        "explored": int(state.clock[_SAMPLES]),
+        "switches": [
+            {"rounds": int(row[0]), "from": int(row[1]), "to": int(row[2])} for row in state.history[:n_switches]
+        ],
+        "estimates": state.tests[model + 1 :, 0].copy(),
+        "needed": state.tests[model + 1 :, 1].copy(),
+        "base": diagnostics(policy.base, state.base),
+    }
