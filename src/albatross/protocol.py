@@ -129,6 +129,21 @@ class generic:
         return self._find(subject.instance_class).py_func
 
 
+class reentrant:
+    """A compiled helper of policies that hold policies: it may meet itself in one of those, with other types.
+
+    Numba would take that for a recursion that it cannot resolve. This compiles anew wherever it is called from.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self._function = function
+        overload(self, jit_options=_OPTIONS, strict=False)(lambda *args: function)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+
 # ------------------------------------------------------------------------------------------- what is passed
 
 

@@ -42,7 +42,10 @@ def albatross() -> None:
 @albatross.command()
 @click.argument("panels", nargs=-1, metavar="[PANEL]...")
 @click.option(
-    "--trials", type=click.IntRange(min=1), default=None, help="Trials of each panel.  [default: 25; d 6, e-literal 3]"
+    "--trials",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Trials of each panel.  [default: 25; d 6, nested 10, e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
@@ -52,9 +55,10 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
     """Run panels of the paper's figure and draw them.
 
     Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
-    ball at dimension 500 and 200; f, the active coordinates phase by phase; e-literal, panel e without the change that
-    makes it come out (some minutes). A panel that is in the output folder already, made by the same code with the same
-    settings, is not run again.
+    ball at dimension 500 and 200; f, the active coordinates phase by phase; nested, finitely many arms with nested
+    feature maps (beyond the paper's figure); e-literal, panel e without the change that makes it come out (some
+    minutes). A panel that is in the output folder already, made by the same code with the same settings, is not run
+    again.
     """
     from rich.console import Console
 

@@ -69,6 +69,8 @@ class Nested:
 def _feature_table(given: Any, n_arms: int, dim: int) -> np.ndarray:
     table = checks.numbers("features", given)
     shape = (None, dim) if table.ndim == 2 else (None, n_arms, dim)
+    if not len(table):
+        raise ValueError("features must have at least one row to draw from")
     return checks.finite_array("features", table, shape).copy()
 
 

@@ -22,6 +22,7 @@ from albatross.protocol import (
     init,
     noise_size,
     on_ball,
+    reentrant,
     resolve,
     select,
     tag_size,
@@ -128,7 +129,7 @@ def _compile_update(i, policies, states, choice, reward, n):
     return implementation
 
 
-@compiled
+@reentrant
 def play_base(bases, record, base, probability, offer, noise):
     """The choice of one base, as ours; its propensity is not known where the base was drawn at random."""
     own = noise[bases.noise[base] : bases.noise[base + 1]]
@@ -142,7 +143,7 @@ def play_base(bases, record, base, probability, offer, noise):
     return Choice(choice.arm, choice.action, choice.score, choice.width, propensity, tag)
 
 
-@compiled
+@reentrant
 def teach_base(bases, record, base, own_tag, choice, reward, n):
     """One base learns; a choice that is not its own comes without a tag."""
     tag = np.full(bases.tags[base], np.nan)
@@ -153,7 +154,7 @@ def teach_base(bases, record, base, own_tag, choice, reward, n):
     _update(base, bases.policies, record.states, play, reward, n)
 
 
-@compiled
+@reentrant
 def learn_bases(bases, record, choice, reward, n, weight, share):
     """The base that chose learns `weight` times the reward; with `share` the others too. Who chose, -1 if none did."""
     base = -1 if np.isnan(choice.tag[0]) else int(choice.tag[0])

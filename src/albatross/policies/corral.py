@@ -36,6 +36,7 @@ from albatross.protocol import (
     diagnostics,
     init,
     noise_size,
+    reentrant,
     resolve,
     select,
     tag_size,
@@ -135,7 +136,7 @@ def update_corral(policy: CorralParameters, state, choice, reward, n):
         learn_once(policy, state, choice, reward / n)
 
 
-@compiled
+@reentrant
 def learn_once(policy, state, choice, reward):
     """One play."""
     weight = 1.0 / choice.tag[1] if policy.weighted else 1.0

@@ -28,7 +28,7 @@ from albatross.policies.bases import (
     play_base,
     resolve_bases,
 )
-from albatross.protocol import compiled, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import diagnostics, init, noise_size, reentrant, resolve, select, tag_size, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +93,13 @@ def tag_size_d3rb(policy: D3RBParameters):
     return bases_tag(policy.bases)
 
 
-@compiled
+@reentrant
 def play_smallest(policy, state, offer, noise):
     """The choice of the base with the smallest phi."""
     return play_base(policy.bases, state.record, int(np.argmin(state.potentials)), 1.0, offer, noise)
 
 
-@compiled
+@reentrant
 def shortfall(policy, state, base):
     """max_j (u_j / n_j - c_j) - u_i / n_i - c_i: what a base's mean reward certainly lacks."""
     record = state.record

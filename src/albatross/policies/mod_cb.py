@@ -44,7 +44,7 @@ from albatross.protocol import (
     update,
 )
 
-_MODEL, _SAMPLES, _TESTED, _SWITCHES = 0, 1, 2, 3  # places in the clock
+_MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
 _EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the features offered follow
 
 
@@ -85,10 +85,10 @@ class ModCBParameters(NamedTuple):
 class ModCBState(NamedTuple):
     base: LinearState
     pulls: np.ndarray  # (K,)
-    clock: np.ndarray  # (4,) int64: the map; exploration samples; how many at the last test; switches
+    clock: np.ndarray  # (5,) int64: the map; exploration samples; how many at the last test; switches; offers
     moment: np.ndarray  # (d,) sum of x y over exploration
     second: np.ndarray  # (d, d) sum of y^2 x x'
-    offered: np.ndarray  # (d, d) sum over rounds of the mean of x x' over arms; stays 0 where it is known
+    offered: np.ndarray  # (d, d) sum over offers of the mean of x x' over arms; stays 0 where it is known
     tests: np.ndarray  # (M, 2) for every larger map, at the last test: estimate, what it must reach
     history: np.ndarray  # (M, 3) switches: rewards so far, from, to
 
@@ -116,7 +116,7 @@ def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
     return ModCBState(
         base=init(policy.base, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
-        clock=np.zeros(4, np.int64),
+        clock=np.zeros(5, np.int64),
         moment=np.zeros(dim),
         second=np.zeros((dim, dim)),
         offered=np.zeros((dim, dim)),
@@ -177,6 +177,7 @@ def learn_once(policy, state, choice, reward):
     if own and not policy.known:
         features = choice.tag[_OWN:].reshape((-1, dim))
         outer = features.T @ features
+        state.clock[_OFFERS] += 1
         for i in range(dim):
             for j in range(dim):
                 state.offered[i, j] += outer[i, j]
@@ -223,7 +224,7 @@ def compare_maps(policy, state):
     model, n = state.clock[_MODEL], state.clock[_SAMPLES]
     rounds = np.sum(state.pulls)
     z = math.sqrt(2.0 * math.log(policy.dims.size * rounds * rounds / policy.delta))
-    covariance = policy.covariance if policy.known else state.offered / rounds
+    covariance = policy.covariance if policy.known else state.offered / state.clock[_OFFERS]
     for larger in range(model + 1, policy.dims.size):
         dim = policy.dims[larger]
         if n < 2 * dim:

@@ -35,7 +35,7 @@ from albatross.policies.bases import (
     play_base,
     resolve_bases,
 )
-from albatross.protocol import compiled, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import diagnostics, init, noise_size, reentrant, resolve, select, tag_size, update
 
 _RULES = ("balance", "eliminate", "dynamic")
 _BALANCE, _ELIMINATE, _DYNAMIC = range(3)
@@ -111,13 +111,13 @@ def tag_size_regret_balancing(policy: RegretBalancingParameters):
     return bases_tag(policy.bases)
 
 
-@compiled
+@reentrant
 def regret_bound(policy, base, plays):
     """R_i(n)."""
     return policy.coefficients[base] * math.sqrt(plays)
 
 
-@compiled
+@reentrant
 def next_base(policy, state):
     """A base without a play first; then the one with the smallest regret, by the rule."""
     plays, sums = state.record.plays, state.record.sums
@@ -149,7 +149,7 @@ def update_regret_balancing(policy: RegretBalancingParameters, state, choice, re
             drop_refuted(policy, state)
 
 
-@compiled
+@reentrant
 def drop_refuted(policy, state):
     """Drop the bases whose bound cannot be true."""
     plays, sums = state.record.plays, state.record.sums

@@ -84,10 +84,10 @@ def learn_staged(policy, state, choice, reward, n):
         learn_stage(policy, state, stage - 1, choice.action / policy.bound, reward / policy.bound, n)
 
 
-def describe_stages(state: Any) -> dict[str, Any]:
+def describe_stages(policy: Any, state: Any) -> dict[str, Any]:
     """Plays of every arm, plays that each stage has learnt from, and plays that none has."""
     return {
         "pulls": state.pulls.copy(),
-        "stage_plays": state.stage_plays[1:].copy(),
+        "stage_plays": state.stage_plays[1 : policy.stages + 1].copy(),
         "unstaged": int(state.stage_plays[0]),
     }

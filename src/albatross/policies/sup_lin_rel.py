@@ -138,4 +138,4 @@ def update_sup_lin_rel(policy: SupLinRelParameters, state, choice, reward, n):
 
 @diagnostics.register
 def diagnostics_sup_lin_rel(policy: SupLinRelParameters, state):
-    return describe_stages(state)
+    return describe_stages(policy, state)

@@ -124,4 +124,4 @@ def update_sup_lin_ucb(policy: SupLinUCBParameters, state, choice, reward, n):
 
 @diagnostics.register
 def diagnostics_sup_lin_ucb(policy: SupLinUCBParameters, state):
-    return describe_stages(state)
+    return describe_stages(policy, state)

@@ -1,0 +1,185 @@
+"""Nested feature maps with finitely many arms: what finding the right map is worth, and to whom.
+
+Ghosh, Sankararaman and Ramchandran (2021), Section 5, has no figure. Here ALB-Dim runs with each inner policy beside
+the same policy on all features and on the right map, and beside other ways to choose among maps: ModCB, and Corral and
+ED2RB over one LinUCB a map. With SupLinRel or SupLinUCB inside ALB-Dim gains what it promises; with LinUCB inside it
+loses to LinUCB on all features, because its exploration and its restarts cost more than the dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross import bounds, environments, policies, simulate
+from albatross.experiments.results import Outcome, Panel, claim, curve_table
+from albatross.policies.sup_lin_ucb import linucb_alpha
+from albatross.report import figures
+from albatross.simulation import Run
+
+SETTINGS: dict[str, Any] = {
+    "n_arms": 5,
+    "dims": [5, 10, 20],
+    "true_dim": 5,
+    "magnitude": 0.4,
+    "noise_sd": 0.5**0.5,
+    "delta": 0.1,
+    "first_phase": 4_900,
+    "horizon": 60_000,
+    "reward_range": [-4.0, 4.0],
+}
+INNER = {"suplinrel": "SupLinRel", "suplinucb": "SupLinUCB", "linucb": "LinUCB"}
+LABELS = {
+    **{f"{name}-full": f"{label} on all features" for name, label in INNER.items()},
+    **{f"{name}-oracle": f"oracle: {label} told the map" for name, label in INNER.items()},
+    **{f"alb-dim-{name}": f"ALB-Dim with {label}" for name, label in INNER.items()},
+    "mod-cb": "ModCB",
+    "corral": "Corral over LinUCB a map",
+    "ed2rb": "ED2RB over LinUCB a map",
+}
+_COLOURS = {
+    "full": "#0072B2",
+    "oracle": "#009E73",
+    "alb": "#D55E00",
+    "mod-cb": "#CC79A7",
+    "corral": "#E69F00",
+    "ed2rb": "#56B4E9",
+}
+
+
+def problem(settings: Mapping[str, Any]) -> environments.Nested:
+    """Standard normal features; theta* uses the smallest map."""
+    keys = ("n_arms", "dims", "true_dim", "magnitude", "noise_sd")
+    return environments.Nested(**{key: settings[key] for key in keys})
+
+
+def linucb(settings: Mapping[str, Any], dim: int) -> policies.LinUCB:
+    """LinUCB with ridge 1 on features and rewards divided by b(delta), in the units that they have."""
+    n_arms, horizon, delta = settings["n_arms"], settings["horizon"], settings["delta"]
+    b = bounds.feature_bound(dim, n_arms, horizon, delta)
+    return policies.LinUCB(
+        alpha=b * linucb_alpha(horizon, n_arms, delta, settings["noise_sd"], b), ridge=b * b, biases=False
+    )
+
+
+def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Each inner policy on all features, told the map and inside ALB-Dim; then other ways to find the map."""
+    dims, true_dim = tuple(settings["dims"]), settings["true_dim"]
+    confident = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
+    found: dict[str, Any] = {}
+    for name, kind in (("suplinrel", policies.SupLinRel), ("suplinucb", policies.SupLinUCB), ("linucb", None)):
+        alone = {dim: linucb(settings, dim) if kind is None else kind(**confident) for dim in (dims[-1], true_dim)}
+        found[f"{name}-full"] = alone[dims[-1]]
+        found[f"{name}-oracle"] = policies.FirstFeatures(policy=alone[true_dim], dim=true_dim)
+        found[f"alb-dim-{name}"] = policies.ALBDimFinite(
+            dims=dims, first_phase=settings["first_phase"], inner=name, **confident
+        )
+    bases = tuple(policies.FirstFeatures(policy=linucb(settings, dim), dim=dim) for dim in dims)
+    found["mod-cb"] = policies.ModCB(dims=dims, delta=settings["delta"])
+    found["corral"] = policies.Corral(bases=bases, reward_range=tuple(settings["reward_range"]))
+    found["ed2rb"] = policies.ED2RB(bases=bases)
+    return found
+
+
+def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """In which order the three forms of each inner policy come, and which map is found.
+
+    After phase 0 least squares has 70 samples for 20 features: the threshold is 2.5 standard errors, so in about one
+    trial of six a feature that does not matter passes it and the map is too large until the next phase.
+    """
+    found = []
+    for name, label in INNER.items():
+        full, oracle, alb = (runs[each].regret[:, -1] for each in (f"{name}-full", f"{name}-oracle", f"alb-dim-{name}"))
+        wins = name != "linucb"
+        ordered = (oracle < alb) & (alb < full) if wins else (oracle < full) & (full < alb)
+        o, a, f = oracle.mean(), alb.mean(), full.mean()
+        found.append(
+            claim(
+                f"with {label} inside, ALB-Dim {'gains on' if wins else 'loses to'} {label} on all features",
+                o < a < f if wins else o < f < a,
+                f"oracle {o:,.0f}, ALB-Dim {a:,.0f}, all features {f:,.0f} in the mean; "
+                f"in this order in {int(ordered.sum())} of {ordered.size} trials",
+                "oracle < ALB-Dim < all features" if wins else "oracle < all features < ALB-Dim",
+            )
+        )
+    right = [trial["phases"][1]["model"] == settings["true_dim"] for trial in runs["alb-dim-suplinrel"].diagnostics]
+    found.append(
+        claim(
+            "ALB-Dim mostly plays on the right map from phase 1 on",
+            sum(right) > len(right) / 2,
+            f"in {sum(right)} of {len(right)} trials",
+            "in more than half",
+        )
+    )
+    return found
+
+
+def describe(name: str, run: Run) -> dict[str, Any]:
+    """A policy's entry in the summary."""
+    final = run.regret[:, -1]
+    entry: dict[str, Any] = {
+        "label": LABELS[name],
+        "final_mean": float(final.mean()),
+        "final_sd": float(final.std(ddof=1 if len(final) > 1 else 0)),
+    }
+    if name.startswith("alb-dim"):
+        entry["models"] = [[phase["model"] for phase in trial["phases"]] for trial in run.diagnostics]
+    if name == "mod-cb":
+        entry["models"] = [trial["model"] for trial in run.diagnostics]
+    if name in ("corral", "ed2rb"):
+        entry["base_plays"] = np.mean([trial["base_plays"] for trial in run.diagnostics], axis=0).tolist()
+    return entry
+
+
+def plot(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> Figure:
+    """One plot an inner policy, the last with the other ways to choose a map."""
+    figure, plots = figures.new_figure(3, height=4.4)
+    first = next(iter(runs.values()))
+    phase_end = settings["first_phase"] + int(np.ceil(np.sqrt(settings["first_phase"])))
+    for axes, (name, label) in zip(plots, INNER.items(), strict=True):
+        names = [f"{name}-full", f"{name}-oracle", f"alb-dim-{name}"]
+        names += ["mod-cb", "corral", "ed2rb"] if name == "linucb" else []
+        for each in names:
+            figures.draw_band(
+                axes,
+                first.rounds,
+                runs[each].regret,
+                label=LABELS[each],
+                colour=_COLOURS.get(each) or _COLOURS[each.split("-")[0 if each.startswith("alb") else 1]],
+                quiet=each in ("mod-cb", "corral", "ed2rb"),
+            )
+        axes.axvline(phase_end, color="#bbbbbb", linewidth=0.8, zorder=0)
+        axes.set_xlim(0, first.rounds[-1])
+        largest = max(runs[each].regret[:, -1].mean() for each in names)
+        axes.set_ylim(0, 1.45 * largest)
+        if name == "linucb":  # ModCB's exploration dwarfs the rest
+            axes.set_yscale("log")
+            axes.set_ylim(largest / 100, 20 * largest)
+        axes.set_xlabel("round (grey line: ALB-Dim's second phase begins)")
+        axes.set_title(f"{label} inside")
+        figures.thousands(axes.xaxis)
+        figures.thousands(axes.yaxis)
+        figures.explain_band(axes, len(first.regret), loc="upper left")
+    plots[0].set_ylabel("cumulative regret")
+    return figure
+
+
+def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """All contenders on the same rounds."""
+    runs = simulate(
+        contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=300
+    )
+    return Outcome(
+        policies={name: describe(name, each) for name, each in runs.items()},
+        claims=claims(runs, settings),
+        curves=curve_table(runs),
+        draw=lambda: plot(runs, settings),
+    )
+
+
+PANELS = {
+    "nested": Panel("nested", "finite arms, nested feature maps", SETTINGS, run, trials=10, quick_trials=2),
+}
