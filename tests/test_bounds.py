@@ -154,3 +154,66 @@ def test_check_refuses_what_is_no_parameter_and_names_it(name, value):
 def test_theorem_1_refuses_a_delta_that_is_no_probability(delta):
     with pytest.raises(ValueError, match="delta"):
         bounds.theorem_1(1_000, theta_norm=1.0, n_arms=3, dim=2, epoch_length=100, delta=delta)
+
+
+# --------------------------------------------------------------------------------------- finite arms, nested maps
+
+FINITE = {"n_arms": 5, "horizon": 60_000, "sigma": 0.7, "delta": 0.1}
+
+
+@pytest.mark.parametrize("reading", bounds.FINITE_READINGS)
+@pytest.mark.parametrize("eigenvalues", [(1.0, 1.0), (0.2, 3.0)])
+@pytest.mark.parametrize("dim", [1, 4, 20])
+def test_the_first_phase_of_finite_arms_is_the_least_that_meets_its_condition(dim, eigenvalues, reading):
+    smallest, largest = eigenvalues
+
+    def met(first_phase):
+        n = math.ceil(math.sqrt(first_phase)) if reading == "literal" else 1
+        low, high, log = n * smallest, n * largest, math.log(2 * dim / 0.1)
+        noise = 32 * 0.7**2 / low**2 * log
+        design = 4 / 3 * (6 * high + low) * (dim + high) / low**2 * log
+        b = math.sqrt(dim) + math.sqrt(2 * math.log(4 * 60_000 * 5 / 0.1))
+        return math.sqrt(first_phase) >= b * max(noise, design) * (1 - 1e-12)
+
+    found = bounds.first_phase_finite(dim, **FINITE, eigenvalues=eigenvalues, reading=reading)
+    assert met(found)
+    assert not met(found - 1)
+
+
+def test_theorem_3_is_its_formula_and_grows_with_the_root_of_the_true_dimension():
+    curve = bounds.theorem_3([10**6, 10**8], true_dim=5, n_arms=7, smallest=0.05, first_phase=900)
+    start = 2 * 900 * max(25**4, 2 / 0.05**4.65)
+    for T, found in zip((10**6, 10**8), curve, strict=True):
+        logs = 1 + math.log(2 * 7 * T * math.log(T))
+        assert found == pytest.approx(start + 308 * logs**1.5 * math.sqrt(5 * T) + 100 * math.sqrt(T), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dim", 0), ("n_arms", 1), ("horizon", 0), ("sigma", 0.0), ("delta", 1.0), ("reading", "loose")],
+)
+def test_the_first_phase_of_finite_arms_refuses_what_is_no_parameter(name, value):
+    with pytest.raises(ValueError, match=name):
+        bounds.first_phase_finite(**{"dim": 3, **FINITE, name: value})
+    with pytest.raises(ValueError, match="eigenvalues"):
+        bounds.first_phase_finite(3, **FINITE, eigenvalues=(2.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("true_dim", 0), ("n_arms", 1), ("smallest", 0.0), ("first_phase", 0), ("horizon", -5)],
+)
+def test_theorem_3_refuses_what_is_no_parameter(name, value):
+    given = {"horizon": 100, "true_dim": 5, "n_arms": 7, "smallest": 0.1, "first_phase": 9, name: value}
+    with pytest.raises(ValueError, match=name):
+        bounds.theorem_3(given.pop("horizon"), **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sparsity", 0), ("smallest", 0.0), ("sigma", -1.0), ("delta", 0.0), ("first_phase", 0), ("horizon", -5)],
+)
+def test_theorem_2_refuses_what_is_no_parameter(name, value):
+    given = {"horizon": 100, "sparsity": 5, "smallest": 0.1, "sigma": 1.0, "delta": 0.1, "first_phase": 9, name: value}
+    with pytest.raises(ValueError, match=name):
+        bounds.theorem_2(given.pop("horizon"), **given)

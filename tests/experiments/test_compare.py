@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from albatross import policies
-from albatross.experiments.compare import build, lines, split_names
+from albatross.experiments.compare import ball, build, lines, mixture, nested, split_names
 from albatross.simulation import Run
 
 KNOWN = {"sigma": 0.7, "norm_bound": 10.0}
@@ -68,5 +68,27 @@ def test_parentheses_that_do_not_match_are_an_error_and_drop_no_policy(text):
 
 
 def test_the_oracle_takes_parameters_like_any_other():
-    known = {**KNOWN, "theta_norm": 0.5}
+    known = mixture(arms=5, dim=3, theta_norm=0.5, noise_sd=0.7, norm_bound=10.0).known
     assert build("oracle(scale=1)", known) == policies.OFULPlus(norm_bound=0.5, sigma=0.7, scale=1)
+
+
+def test_on_the_ball_the_oracle_is_told_the_support_and_among_maps_the_map():
+    known = ball(dim=5, sparsity=2, smallest=0.3, noise_sd=0.7).known
+    told = build("oracle(switch=1.0)", known)({"support": [1, 4]})
+    assert told == policies.BallOFUL(sigma=0.7, switch=1.0, support=(1, 4))
+    known = nested(arms=5, dims=(2, 4), true_dim=2, theta_norm=1.0, noise_sd=0.7).known
+    told = build("oracle(alpha=2.0)", known)({"dim": 2})
+    assert told == policies.FirstFeatures(policy=policies.LinUCB(alpha=2.0, biases=False), dim=2)
+
+
+def test_policies_inside_policies_are_written_with_their_classes():
+    policy = build("ed2rb(bases=(LinUCB(alpha=2), Corral(bases=[UCB(), LinTS(sigma=1)], eta=0.5)), share=True)", KNOWN)
+    inner = policies.Corral(bases=(policies.UCB(sigma=0.7), policies.LinTS(sigma=1)), eta=0.5)
+    assert policy == policies.ED2RB(bases=(policies.LinUCB(alpha=2), inner), share=True)
+
+
+def test_what_a_policy_must_be_told_is_said():
+    with pytest.raises(ValueError, match="alb-dim-finite must be told 'dims'"):
+        build("alb-dim-finite", KNOWN)
+    with pytest.raises(ValueError, match="LinUCB has no parameter 'beta'"):
+        build("ed2rb(bases=(LinUCB(beta=2), UCB()))", KNOWN)

@@ -48,7 +48,7 @@ class SlowBases:
 
 
 class SlowBalancing(SlowBases):
-    """algorithms.md 5.3 ("balance"), 5.4 ("eliminate") and 5.5 ("dynamic", with v = 1 and b = 0)."""
+    """The rules of Abbasi-Yadkori et al. 2020, Pacchiano et al. 2020 and Cutkosky et al. 2021 (v = 1, b = 0)."""
 
     def __init__(self, coefficients, *, rule, **given):
         super().__init__(len(coefficients), **given)
@@ -81,7 +81,7 @@ class SlowBalancing(SlowBases):
 
 
 class SlowD3RB(SlowBases):
-    """algorithms.md 5.6, doubling."""
+    """Pacchiano, Dann and Gentile 2024, doubling."""
 
     def __init__(self, n_bases, *, least=1.0, **given):
         super().__init__(n_bases, **given)
@@ -100,7 +100,7 @@ class SlowD3RB(SlowBases):
 
 
 class SlowED2RB(SlowD3RB):
-    """algorithms.md 5.6, estimating."""
+    """Pacchiano, Dann and Gentile 2024, estimating."""
 
     def learn(self, base, reward):
         self.rewards[base].append(reward)
@@ -111,7 +111,7 @@ class SlowED2RB(SlowD3RB):
 
 
 class SlowCorral:
-    """algorithms.md 5.1: log-barrier mirror descent by bisection, learning rates that grow."""
+    """Agarwal et al. 2017: log-barrier mirror descent by bisection, learning rates that grow."""
 
     def __init__(self, n_bases, *, horizon, eta, reward_range=(0.0, 1.0)):
         self.p = np.full(n_bases, 1.0 / n_bases)

@@ -82,23 +82,46 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
         console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
 
 
+# Options of `compare` that only some problems have.
+_FOR_ENV = {
+    "arms": ("mixture", "nested"),
+    "dim": ("mixture", "ball"),
+    "dims": ("nested",),
+    "true_dim": ("nested",),
+    "sparsity": ("ball",),
+    "smallest": ("ball",),
+    "theta_norm": ("mixture", "nested"),
+    "norm_bound": ("mixture",),
+}
+
+
 @albatross.command()
 @click.option(
     "--env",
-    type=click.Choice(["mixture", "ball"]),
+    type=click.Choice(["mixture", "ball", "nested"]),
     default="mixture",
     show_default=True,
-    help="Arms with biases and contexts, or the unit ball with a sparse parameter.",
+    help="Arms with biases and contexts; the unit ball with a sparse parameter; arms with nested feature maps.",
 )
 @click.option(
     "--policies",
     "names",
     default=None,
     help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).  "
-    "[default: alb-norm,lints,greedy; on the ball alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle]",
+    "[default: alb-norm,lints,greedy; ball: alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle; "
+    "nested: alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle]",
 )
-@click.option("--arms", type=click.IntRange(min=1), default=75, show_default=True, help="Number of arms.")
-@click.option("--dim", type=click.IntRange(min=1), default=50, show_default=True, help="Number of features.")
+@click.option(
+    "--arms",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Mixture, nested: number of arms.  [default: 75; nested 5]",
+)
+@click.option(
+    "--dim", type=click.IntRange(min=1), default=50, show_default=True, help="Mixture, ball: number of features."
+)
+@click.option("--dims", default="5,10,20", show_default=True, help="Nested: features of each map.")
+@click.option("--true-dim", type=click.IntRange(min=1), default=5, show_default=True, help="Nested: features in use.")
 @click.option("--sparsity", type=click.IntRange(min=1), default=5, show_default=True, help="Ball: coordinates in use.")
 @click.option(
     "--smallest",
@@ -107,7 +130,13 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
     show_default=True,
     help="Ball: least magnitude.",
 )
-@click.option("--theta-norm", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Norm of theta*.")
+@click.option(
+    "--theta-norm",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Mixture, nested: norm of theta*.",
+)
 @click.option(
     "--noise-sd", type=click.FloatRange(min=0, min_open=True), default=0.5**0.5, show_default="sqrt(0.5)", help="Noise."
 )
@@ -116,7 +145,7 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="What OFUL, OFUL+ and OSOM are told of the norm.",
+    help="Mixture: what OFUL, OFUL+ and OSOM are told of the norm.",
 )
 @click.option("--horizon", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rounds.")
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")
@@ -124,12 +153,16 @@ def reproduce(panels: tuple[str, ...], trials: int | None, quick: bool, seed: in
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("compare.png"), show_default=True, help="The figure."
 )
+@click.pass_context
 @_plainly
 def compare(
+    context: click.Context,
     env: str,
     names: str | None,
-    arms: int,
+    arms: int | None,
     dim: int,
+    dims: str,
+    true_dim: int,
     sparsity: int,
     smallest: float,
     theta_norm: float,
@@ -143,7 +176,7 @@ def compare(
     """Race policies on the same contexts and noise."""
     from rich.console import Console
 
-    from albatross import environments, simulate
+    from albatross import simulate
     from albatross.experiments import compare as comparison
     from albatross.report import figures
     from albatross.report.tables import plain_table
@@ -152,23 +185,32 @@ def compare(
         raise click.ClickException(f"{out.parent} is not a folder: --out is the figure's file name")
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
-    problem: Any
-    known: dict[str, Any] = {"sigma": noise_sd}
+    for option, wanted in _FOR_ENV.items():
+        if env not in wanted and context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            name = option.replace("_", "-")
+            raise click.ClickException(f"--{name} says nothing about --env {env}; it is for {' and '.join(wanted)}")
     if env == "ball":
-        problem = environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
-        title = f"the ball, {sparsity} of {dim} coordinates, {horizon:,} rounds"
-        default = "alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle"
+        problem = comparison.ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
+    elif env == "nested":
+        try:
+            maps = tuple(int(part) for part in dims.split(","))
+        except ValueError:
+            raise click.ClickException(
+                f"--dims must be whole numbers with commas, as in 5,10,20, not {dims!r}"
+            ) from None
+        problem = comparison.nested(
+            arms=arms or 5, dims=maps, true_dim=true_dim, theta_norm=theta_norm, noise_sd=noise_sd
+        )
     else:
-        problem = environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd)
-        known.update(norm_bound=norm_bound, theta_norm=theta_norm)
-        title = f"{arms} arms, {dim} features, norm {theta_norm:g}, {horizon:,} rounds"
-        default = "alb-norm,lints,greedy"
-    texts = comparison.split_names(default if names is None else names)
+        problem = comparison.mixture(
+            arms=arms or 75, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd, norm_bound=norm_bound
+        )
+    texts = comparison.split_names(problem.policies if names is None else names)
     if not texts or len(set(texts)) < len(texts):
         raise click.ClickException("name at least one policy in --policies, and none twice")
-    contenders = {text: comparison.build(text, known) for text in texts}
+    contenders = {text: comparison.build(text, problem.known) for text in texts}
 
-    runs = simulate(contenders, problem, horizon=horizon, trials=trials, seed=seed)
+    runs = simulate(contenders, problem.env, horizon=horizon, trials=trials, seed=seed)
     found = comparison.lines(runs)
     rows = [
         (
@@ -181,8 +223,8 @@ def compare(
         )
         for position, line in enumerate(found)
     ]
-    title += f", {trials} trial{'s' * (trials > 1)}"
-    columns = ("policy", "regret", "95 %", f"against {found[0].name}", "95 %, paired", "µs a round")
+    title = f"{problem.title}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
+    columns = ("policy", "regret", "95 %", "against first", "95 %", "µs/round")
     console = Console()
     console.print(plain_table(title, columns, rows), highlight=False)
     figures.save(lambda: comparison.plot(runs, title), out)
@@ -199,8 +241,8 @@ def policies() -> None:
     from albatross.report.tables import plain_table
 
     rows = [
-        (name, entry.policy.__name__, entry.citation, entry.setting, entry.must_know)
+        (name, entry.policy.__name__, f"{entry.setting}; must know: {entry.must_know}\n{entry.citation}")
         for name, entry in CATALOGUE.items()
     ]
-    columns = ("name", "class", "citation", "setting", "must know beforehand")
-    Console().print(plain_table("", columns, rows, left=5), highlight=False)
+    columns = ("name", "class", "setting; what it must know beforehand; citation")
+    Console().print(plain_table("", columns, rows, left=3), highlight=False)

@@ -11,9 +11,74 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from albatross import policies
+from albatross import environments, policies
 from albatross.report import figures
 from albatross.simulation import Run
+
+
+class Problem(NamedTuple):
+    """What policies are raced on."""
+
+    env: Any
+    title: str
+    known: dict[str, Any]  # what a policy is told unless it is told otherwise; how to make an oracle
+    policies: str  # raced where none are named
+
+
+def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bound: float) -> Problem:
+    """Arms with biases and contexts; the oracle is OFUL+ told the norm."""
+    return Problem(
+        environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd),
+        f"{arms} arms, {dim} features, norm {theta_norm:g}",
+        {
+            "sigma": noise_sd,
+            "norm_bound": norm_bound,
+            "bases": (policies.LinUCB(), policies.LinTS(sigma=noise_sd), policies.UCB(sigma=noise_sd)),
+            "reward_range": _likely_range(1.0 / 3.0, theta_norm, noise_sd),
+            "oracle": lambda make: make("oful-plus", norm_bound=theta_norm),
+        },
+        "alb-norm,lints,greedy",
+    )
+
+
+def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Problem:
+    """The unit ball; the oracle is OFUL told the support."""
+    return Problem(
+        environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd),
+        f"the ball, {sparsity} of {dim} coordinates",
+        {
+            "sigma": noise_sd,
+            "oracle": lambda make: lambda truth: dataclasses.replace(make("ball-oful"), support=truth["support"]),
+        },
+        "alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle",
+    )
+
+
+def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float, noise_sd: float) -> Problem:
+    """Nested feature maps; the oracle is LinUCB told the map, and bases are one LinUCB a map."""
+    env = environments.Nested(
+        n_arms=arms, dims=dims, true_dim=true_dim, magnitude=theta_norm / math.sqrt(true_dim), noise_sd=noise_sd
+    )
+    linucb = policies.LinUCB(biases=False)
+    return Problem(
+        env,
+        f"{arms} arms, maps of {', '.join(map(str, env.dims))} features, {true_dim} of them enough",
+        {
+            "sigma": noise_sd,
+            "dims": env.dims,
+            "biases": False,
+            "bases": tuple(policies.FirstFeatures(policy=linucb, dim=dim) for dim in env.dims),
+            "reward_range": _likely_range(0.0, theta_norm, noise_sd),
+            "oracle": lambda make: lambda truth: policies.FirstFeatures(policy=make("linucb"), dim=truth["dim"]),
+        },
+        "alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle",
+    )
+
+
+def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> tuple[float, float]:
+    """Three standard deviations of a reward about 0, for contexts N(0, I)."""
+    reach = 3.0 * math.sqrt(bias_variance + theta_norm**2 + noise_sd**2)
+    return -reach, reach
 
 
 def split_names(text: str) -> list[str]:
@@ -37,37 +102,67 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     """A policy from its name in the catalogue and, in parentheses, what differs from its defaults.
 
     `known` fills in what the problem tells (sigma, norm_bound), where the policy asks for it and the text does not say.
+    A parameter that is itself a policy, or a tuple of them, is written with the policies' classes:
+    `ed2rb(bases=(LinUCB(), UCB(scale=0.5)))`.
 
     >>> build("ucb(scale=0.5)", {"sigma": 0.7})
     UCB(sigma=0.7, delta=0.1, form='appendix', scale=0.5, ties='random')
     """
     name, _, rest = text.partition("(")
-    if name == "oracle" and "theta_norm" in known:
-        return build("oful-plus" + text.removeprefix("oracle"), {**known, "norm_bound": known["theta_norm"]})
-    if name == "oracle":  # on the ball: told the support
-        return lambda truth: dataclasses.replace(
-            build("ball-oful" + text.removeprefix("oracle"), known), support=truth["support"]
-        )
+    if name == "oracle":
+        return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in policies.CATALOGUE:
         raise ValueError(f"there is no policy {name!r}; known are {', '.join(policies.CATALOGUE)} and oracle")
     kind = policies.CATALOGUE[name].policy
-    fields = {field.name: field for field in dataclasses.fields(kind)}
     given: dict[str, Any] = {}
     if rest:
         try:
-            call = ast.parse(f"dict({rest}", mode="eval").body
-            if not isinstance(call, ast.Call) or call.args:
-                raise ValueError("only keywords")
-            given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-            if len(given) < len(call.keywords):
-                raise ValueError("a keyword twice")
-        except (SyntaxError, ValueError):
+            given = _keywords(ast.parse(f"dict({rest}", mode="eval").body, known)
+        except (SyntaxError, _Unreadable):
             raise ValueError(f"cannot read {text!r}: write it as {name}(parameter=value, ...)") from None
+    return _make(name, kind, given, known)
+
+
+class _Unreadable(Exception):
+    """Not a call with literals and policies for its keywords."""
+
+
+def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(given) - set(fields))
     if unknown:
         raise ValueError(f"{name} has no parameter {unknown[0]!r}; it has {', '.join(fields) or 'none'}")
     filled = {key: value for key, value in known.items() if key in fields and fields[key].default is not None}
+    missing = [
+        key for key, field in fields.items() if field.default is dataclasses.MISSING and key not in {**filled, **given}
+    ]
+    if missing:
+        raise ValueError(f"{name} must be told {missing[0]!r}: write {name}({missing[0]}=...)")
     return kind(**{**filled, **given})
+
+
+def _keywords(call: ast.expr, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call, which has nothing else."""
+    if not isinstance(call, ast.Call) or call.args:
+        raise _Unreadable
+    given = {str(keyword.arg): _value(keyword.value, known) for keyword in call.keywords}
+    if len(given) < len(call.keywords):
+        raise _Unreadable
+    return given
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """A literal, a policy by its class, or a tuple of these."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_value(part, known) for part in node.elts)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        for entry in policies.CATALOGUE.values():
+            if entry.policy.__name__ == node.func.id:
+                return _make(node.func.id, entry.policy, _keywords(node, known), known)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise _Unreadable from None
 
 
 class Line(NamedTuple):

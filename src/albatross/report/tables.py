@@ -36,10 +36,12 @@ def print_panel(console: Console, summary: Mapping[str, Any]) -> None:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """A table of texts; the first `left` columns are words, the others numbers."""
+    """A table of texts; the first `left` columns are words, the others numbers. Names stay whole where there is room."""
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(columns):
         table.add_column(name, justify="left" if position < left else "right", overflow="fold")
+        longest = max((len(row[position]) for row in rows), default=0)
+        table.columns[-1].min_width = min(longest, 26) if position == 0 or position < left - 1 else None
     for row in rows:
         table.add_row(*row)
     return table

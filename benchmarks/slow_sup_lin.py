@@ -47,7 +47,7 @@ class SlowChoice(NamedTuple):
 
 
 class SlowSup:
-    """SupLinRel ("suplinrel") or SupLinUCB ("suplinucb"): algorithms.md 2.3 and 2.4, with spec-dim.md's scaling."""
+    """SupLinRel ("suplinrel", Auer 2002) or SupLinUCB ("suplinucb", Chu et al. 2011), features and rewards over b."""
 
     def __init__(self, kind, *, n_arms, dim, horizon, delta, sigma, feature_bound=None):
         self.horizon = horizon
