@@ -187,18 +187,14 @@ def memory_ratio() -> list[tuple[str, float, float, str]]:
     return [("memory of a run ten times as long", peaks[1] / peaks[0], 1.05, "<=")]
 
 
+MEASURES = (simulation_ratios, agent_ratios, eigenbasis_ratios, staged_ratios, memory_ratio, compile_seconds)
+
+
 def main() -> None:
     """Print all ratios; exit with 1 if one misses its floor."""
     failed = False
     with threadpool_limits(1, user_api="blas"):
-        for measure in (
-            simulation_ratios,
-            agent_ratios,
-            eigenbasis_ratios,
-            staged_ratios,
-            memory_ratio,
-            compile_seconds,
-        ):
+        for measure in MEASURES:
             for name, value, limit, sign in measure():
                 good = value >= limit if sign == ">=" else value <= limit
                 failed |= not good

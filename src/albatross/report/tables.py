@@ -36,7 +36,7 @@ def print_panel(console: Console, summary: Mapping[str, Any]) -> None:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """A table of texts; the first `left` columns are words, the others numbers. Names stay whole where there is room."""
+    """A table of texts; the first `left` columns are words, the others numbers. Names stay whole if they can."""
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(columns):
         table.add_column(name, justify="left" if position < left else "right", overflow="fold")
