@@ -151,6 +151,10 @@ def feature_bound(dim: int, n_arms: int, horizon: int, delta: float) -> float:
     >>> round(feature_bound(20, 5, 60_000, 0.1), 3)
     10.182
     """
+    checks.whole("dim", dim, least=1)
+    checks.whole("n_arms", n_arms, least=1)
+    checks.whole("horizon", horizon, least=1)
+    checks.probability("delta", delta)
     return math.sqrt(dim) + math.sqrt(2.0 * math.log(4.0 * horizon * n_arms / delta))
 
 

@@ -180,6 +180,12 @@ def resolve(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Any:
     return policy
 
 
+def is_policy(value: Any) -> bool:
+    """Whether it is what `resolve` takes: a policy of this library, or parameters of somebody's own."""
+    known = resolve.dispatch(type(value)) is not resolve.dispatch(object)
+    return known or (hasattr(value, "_fields") and not isinstance(value, type))
+
+
 @singledispatch
 def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
     """The state before the first round: a NamedTuple of arrays."""

@@ -116,10 +116,10 @@ def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck
             row = tally.recorded[0]
             left, plays = n - done, tally.rounds[row] - played - done
             bridge = noise_sd * np.sqrt(plays * ((left - plays) / left)) * cuts[row]
-            so_far += (fortune - so_far) * (plays / left) + bridge
+            so_far = fortune if plays == left else so_far + (fortune - so_far) * (plays / left) + bridge
             done += plays
             tally.regret[row] = tally.totals[0] + done * (best - mean)
-            tally.reward[row] = tally.totals[1] + done * mean + so_far
+            tally.reward[row] = tally.totals[1] + (done * mean + so_far)
             tally.recorded[0] = row + 1
         played += n
         tally.totals[0] += n * (best - mean)

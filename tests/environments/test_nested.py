@@ -199,3 +199,9 @@ def test_bad_arguments_are_refused_by_name(name, value):
 def test_features_and_a_covariance_exclude_each_other():
     with pytest.raises(ValueError, match="covariance"):
         Nested(n_arms=2, dims=DIMS, true_dim=2, covariance=np.eye(6), features=np.ones((4, 6)))
+
+
+@pytest.mark.parametrize("extra", [{"true_dim": 2}, {"magnitude": 0.5}])
+def test_a_given_theta_excludes_what_a_drawn_one_would_be_like(extra):
+    with pytest.raises(ValueError, match="theta is given"):
+        Nested(n_arms=3, dims=(2, 6), theta=np.ones(6), **extra)

@@ -554,3 +554,11 @@ def test_what_a_base_refuses_is_refused():
 def test_corral_must_know_its_horizon():
     with pytest.raises(ValueError, match="horizon"):
         Agent(Corral(bases=(LinUCB(), UCB())), n_arms=3, dim=2)
+
+
+@pytest.mark.parametrize("wrong", ["ab", (policies.LinUCB, policies.LinTS), (policies.UCB(), "lints"), 3])
+def test_what_is_no_policy_cannot_be_a_base(wrong):
+    with pytest.raises(ValueError, match="bases"):
+        policies.ED2RB(bases=wrong)
+    with pytest.raises(ValueError, match="policy"):
+        policies.FirstFeatures(policy=wrong, dim=2)

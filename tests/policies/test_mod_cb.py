@@ -277,3 +277,45 @@ def test_maps_past_the_features_and_a_single_arm_are_refused():
         Agent(policies.ModCB(dims=(2, 5)), n_arms=3, dim=4)
     with pytest.raises(ValueError, match="n_arms"):
         Agent(policies.ModCB(dims=(2, 4)), n_arms=1, dim=4)
+
+
+# ------------------------------------------------------------------------ features that repeat others, or none at all
+
+
+def test_contexts_without_any_variance_are_never_tested_on_and_do_no_harm():
+    agent = Agent(policies.ModCB(dims=(1, 2)), n_arms=2, dim=2, seed=0)
+    for _ in range(200):
+        agent.update(agent.select(np.zeros((2, 2))), 1.0)
+    found = agent.diagnostics()
+    assert found["model"] == 1
+    assert np.isfinite(found["estimates"]).all()
+
+
+def share_that_leaves(dims, features, theta, **keywords):
+    env = Nested(n_arms=3, dims=dims, theta=theta, noise_sd=0.5, features=features)
+    run = simulate(policies.ModCB(dims=dims, **keywords), env, horizon=4_000, trials=40)
+    return np.mean([bool(found["switches"]) for found in run.diagnostics])
+
+
+@pytest.mark.parametrize("nearly", [0.0, 1e-7, 1e-5, 1e-3])
+def test_a_map_that_only_repeats_a_feature_is_not_taken(nearly):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5_000, 2))
+    features = np.column_stack([X, X[:, 0] + nearly * rng.standard_normal(5_000)])
+    assert share_that_leaves((2, 3), features, [1.0, 0.5, 0.0]) <= 0.05
+
+
+def test_an_intercept_beside_all_dummies_is_not_mistaken_for_news():
+    dummies = np.eye(3)[np.random.default_rng(0).integers(3, size=2_000)]
+    features = np.column_stack([np.ones(2_000), dummies])
+    assert share_that_leaves((3, 4), features, [0.3, 1.0, -0.5, 0.0]) <= 0.05
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e4, 1e6])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_feature_in_another_unit_changes_nothing(unit, known):
+    root = np.diag([unit, 1.0, 1.0]) @ np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.5]])
+    features = np.random.default_rng(0).standard_normal((5_000, 3)) @ root.T
+    covariance = root @ root.T if known else None
+    assert share_that_leaves((2, 3), features, [0.0, 1.0, 0.0], covariance=covariance) <= 0.05
+    assert share_that_leaves((2, 3), features, [0.0, 1.0, 2.0], covariance=covariance) == 1.0

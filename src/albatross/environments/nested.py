@@ -43,6 +43,8 @@ class Nested:
         object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
         checks.at_least_zero("noise_sd", self.noise_sd)
         if self.theta is not None:
+            if self.true_dim is not None or self.magnitude is not None:
+                raise ValueError("theta is given: true_dim and magnitude would say what a drawn one is like")
             object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
         else:
             self._check_drawn_theta()

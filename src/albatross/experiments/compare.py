@@ -56,22 +56,24 @@ def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Proble
 
 def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float, noise_sd: float) -> Problem:
     """Nested feature maps; the oracle is LinUCB told the map, and bases are one LinUCB a map."""
-    env = environments.Nested(
-        n_arms=arms, dims=dims, true_dim=true_dim, magnitude=theta_norm / math.sqrt(true_dim), noise_sd=noise_sd
-    )
+    parameter: dict[str, Any] = {"true_dim": true_dim, "magnitude": theta_norm / math.sqrt(true_dim)}
+    if theta_norm == 0.0:
+        parameter = {"theta": np.zeros(dims[-1])}
+    env = environments.Nested(n_arms=arms, dims=dims, noise_sd=noise_sd, **parameter)
     linucb = policies.LinUCB(biases=False)
+    several = {"bases": tuple(policies.FirstFeatures(policy=linucb, dim=dim) for dim in env.dims)}
     return Problem(
         env,
-        f"{arms} arms, maps of {', '.join(map(str, env.dims))} features, {true_dim} of them enough",
+        f"{arms} arms, maps of dimension {', '.join(map(str, env.dims))}, {true_dim} is enough",
         {
             "sigma": noise_sd,
             "dims": env.dims,
             "biases": False,
-            "bases": tuple(policies.FirstFeatures(policy=linucb, dim=dim) for dim in env.dims),
+            **(several if len(env.dims) > 1 else {}),
             "reward_range": _likely_range(0.0, theta_norm, noise_sd),
             "oracle": lambda make: lambda truth: policies.FirstFeatures(policy=make("linucb"), dim=truth["dim"]),
         },
-        "alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle",
+        "alb-dim-finite(inner='linucb'),linucb,mod-cb," + "corral,ed2rb," * (len(env.dims) > 1) + "oracle",
     )
 
 

@@ -127,6 +127,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
     }
     if name.startswith("alb-dim"):
         entry["models"] = [[phase["model"] for phase in trial["phases"]] for trial in run.diagnostics]
+        entry["support_sizes"] = np.mean(entry["models"], axis=0).tolist()  # mean dimension of the map, phase by phase
     if name == "mod-cb":
         entry["models"] = [trial["model"] for trial in run.diagnostics]
     if name in ("corral", "ed2rb"):
@@ -159,7 +160,9 @@ def plot(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> Figure:
             axes.set_yscale("log")
             axes.set_ylim(largest / 100, 20 * largest)
         axes.set_xlabel("round (grey line: ALB-Dim's second phase begins)")
-        axes.set_title(f"{label} inside")
+        maps = [trial["phases"][1]["model"] for trial in runs[f"alb-dim-{name}"].diagnostics]
+        found = ", ".join(f"{dim} in {maps.count(dim)}" for dim in sorted(set(maps)))
+        axes.set_title(f"{label} inside; features after phase 0: {found} of {len(maps)} trials", fontsize=8.5)
         figures.thousands(axes.xaxis)
         figures.thousands(axes.yaxis)
         figures.explain_band(axes, len(first.regret), loc="upper left")

@@ -20,6 +20,7 @@ from albatross.protocol import (
     compiled,
     diagnostics,
     init,
+    is_policy,
     noise_size,
     on_ball,
     reentrant,
@@ -54,6 +55,8 @@ def check_bases(policy: Any) -> None:
     if len(policy.bases) < 2:
         raise ValueError(f"bases must be at least two policies, not {policy.bases!r}")
     for base in policy.bases:
+        if not is_policy(base):
+            raise ValueError(f"bases must be policies, and {base!r} is not one")
         if on_ball(base):
             raise ValueError(f"bases must all play finitely many arms, but {type(base).__name__} plays on the ball")
 

@@ -14,6 +14,7 @@ from albatross.protocol import (
     compiled,
     diagnostics,
     init,
+    is_policy,
     noise_size,
     on_ball,
     resolve,
@@ -32,6 +33,8 @@ class FirstFeatures:
 
     def __post_init__(self) -> None:
         checks.whole("dim", self.dim, least=1)
+        if not is_policy(self.policy):
+            raise ValueError(f"policy must be a policy, and {self.policy!r} is not one")
         if on_ball(self.policy):
             raise ValueError(f"policy plays on the unit ball and sees no features: {self.policy!r}")
 

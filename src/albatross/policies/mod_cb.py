@@ -2,8 +2,8 @@
 
 Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t a uniformly random arm is played with probability
 min(1, (K/t)^(1/3)). From these samples the square-loss gap between maps m and j is estimated without estimating either
-regression, which is why it takes only ~sqrt(d) of them: with v = Sigma_j^{1/2} R x y and
-R = Sigma_j^{-1} - diag(Sigma_m^{-1}, 0), the gap is ||E v||^2, and
+regression, which is why it takes only ~sqrt(d) of them: with v = w y, w the features of map j made uncorrelated one
+after the other and those of map m left out, the gap is ||E v||^2, and
 
     (||sum v||^2 - sum ||v||^2) / (n (n - 1))
 
@@ -11,9 +11,10 @@ has just that mean. Map j replaces m, and LinUCB starts afresh on it, where the 
 spread sqrt(2 tr(S^2) / (n (n - 1))) under no gap, S the covariance of v, z = sqrt(2 ln(M t^2 / delta)).
 
 Departures: the paper's base is Exp4-IX over a cover of policies and its threshold an unnamed constant; LinUCB and the
-spread above stand in for them. A map is not tested with fewer samples than twice its dimension, where the spread itself
-is not known, and then only when there are 5 % more samples than at the last test. Sigma is the covariance of all arms
-offered; where it is not given, it is estimated from them.
+spread above stand in for them. A map is not tested with fewer samples than twice its dimension, and 20, where the
+spread itself is not known, and then only when there are 5 % more samples than at the last test. What makes features
+uncorrelated is the covariance of all arms offered; where it is not given, it is estimated from them, and a pending
+decision then holds d (d + 1) / 2 numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ from albatross.protocol import (
 )
 
 _MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
-_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the features offered follow
+_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the mean of x x' over the arms offered follows
+_FEWEST = 20  # samples of a test
+_NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +91,7 @@ class ModCBState(NamedTuple):
     clock: np.ndarray  # (5,) int64: the map; exploration samples; how many at the last test; switches; offers
     moment: np.ndarray  # (d,) sum of x y over exploration
     second: np.ndarray  # (d, d) sum of y^2 x x'
-    offered: np.ndarray  # (d, d) sum over offers of the mean of x x' over arms; stays 0 where it is known
+    offered: np.ndarray  # (d, d) lower triangle: sum over offers of the mean of x x' over arms; 0 where it is known
     tests: np.ndarray  # (M, 2) for every larger map, at the last test: estimate, what it must reach
     history: np.ndarray  # (M, 3) switches: rewards so far, from, to
 
@@ -107,7 +110,7 @@ def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
         exponent=float(policy.exponent),
         known=int(known),
         covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
-        tag=_OWN + (0 if known else n_arms * dim),
+        tag=_OWN + (0 if known else dim * (dim + 1) // 2),
     )
 
 
@@ -143,10 +146,12 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
     tag = np.zeros(policy.tag)
     tag[_CHOSEN_IN] = state.clock[_MODEL]
     if not policy.known:  # update will want to know what was offered
-        share = 1.0 / math.sqrt(np.sum(offer.eligible))
-        for arm in range(n_arms):
-            for j in range(dim if offer.eligible[arm] else 0):
-                tag[_OWN + arm * dim + j] = share * offer.contexts[arm, j]
+        outer = offer.contexts.T @ (offer.contexts * (offer.eligible / np.sum(offer.eligible)).reshape((-1, 1)))
+        place = _OWN
+        for i in range(dim):
+            for j in range(i + 1):
+                tag[place] = outer[i, j]
+                place += 1
     seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending)
     choice = select(policy.base, state.base, seen, noise[:0])
     arm, uniform = pick_uniformly(offer.eligible, noise[1])
@@ -175,12 +180,12 @@ def learn_once(policy, state, choice, reward):
     state.pulls[choice.arm] += 1.0
     own = not np.isnan(choice.tag[_EXPLORED])
     if own and not policy.known:
-        features = choice.tag[_OWN:].reshape((-1, dim))
-        outer = features.T @ features
         state.clock[_OFFERS] += 1
+        place = _OWN
         for i in range(dim):
-            for j in range(dim):
-                state.offered[i, j] += outer[i, j]
+            for j in range(i + 1):
+                state.offered[i, j] += choice.tag[place]
+                place += 1
     if own and choice.tag[_EXPLORED] == 1.0:
         state.clock[_SAMPLES] += 1
         for i in range(dim):
@@ -196,26 +201,49 @@ def learn_once(policy, state, choice, reward):
 
 
 @compiled
+def whitener(covariance, smaller):
+    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
+
+    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
+    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
+    """
+    dim = covariance.shape[0]
+    factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
+    for i in range(dim):
+        left = 1.0
+        for j in range(i):
+            if factor[j, j] > 0.0 and covariance[i, i] > 0.0:
+                shared = covariance[i, j] / math.sqrt(covariance[i, i] * covariance[j, j])
+                for k in range(j):
+                    shared -= factor[i, k] * factor[j, k]
+                factor[i, j] = shared / factor[j, j]
+                left -= factor[i, j] * factor[i, j]
+        if covariance[i, i] > 0.0 and left > _NOTHING_NEW:
+            factor[i, i] = math.sqrt(left)
+            inverse[i, i] = 1.0 / (factor[i, i] * math.sqrt(covariance[i, i]))
+            for j in range(i):
+                for k in range(j + 1):
+                    inverse[i, k] -= factor[i, j] * inverse[j, k] / factor[i, i]
+    inverse[:smaller] = 0.0
+    return inverse
+
+
+@compiled
 def residual(covariance, smaller, moment, second, n):
     """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
 
-    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays.
+    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
+    uncorrelated features the larger map adds just those that the smaller one does not have.
     """
-    dim = moment.size
-    rest = np.linalg.inv(covariance)
-    part = np.linalg.inv(np.ascontiguousarray(covariance[:smaller, :smaller]))
-    for i in range(smaller):
-        for j in range(smaller):
-            rest[i, j] -= part[i, j]
-    metric = rest @ covariance @ rest  # ||v||^2 = y^2 x' metric x
+    W = whitener(covariance, smaller)
+    total, outer = W @ moment, W @ second @ W.T
     pairs = n * (n - 1.0)
-    estimate = (np.dot(moment, metric @ moment) - np.sum(metric * second)) / pairs
-    spread = np.empty((dim, dim))
-    for i in range(dim):
-        for j in range(dim):
-            spread[i, j] = second[i, j] / n - moment[i] / n * moment[j] / n
-    spread = spread @ metric
-    return estimate, math.sqrt(max(2.0 * np.sum(spread * spread.T), 0.0) / pairs)
+    estimate = (np.dot(total, total) - np.trace(outer)) / pairs
+    spread = 0.0  # tr S^2
+    for i in range(total.size):
+        for j in range(total.size):
+            spread += (outer[i, j] / n - total[i] / n * total[j] / n) ** 2
+    return estimate, math.sqrt(2.0 * spread / pairs)
 
 
 @compiled
@@ -227,14 +255,15 @@ def compare_maps(policy, state):
     covariance = policy.covariance if policy.known else state.offered / state.clock[_OFFERS]
     for larger in range(model + 1, policy.dims.size):
         dim = policy.dims[larger]
-        if n < 2 * dim:
+        if n < max(2 * dim, _FEWEST):
             return
         state.clock[_TESTED] = n
-        sigma = covariance[:dim, :dim].copy()
-        for j in range(dim):  # a feature that repeats others must not stop the rest
-            sigma[j, j] += 1e-10 * np.trace(covariance) / policy.dims[-1]
         estimate, spread = residual(
-            sigma, policy.dims[model], state.moment[:dim].copy(), state.second[:dim, :dim].copy(), float(n)
+            covariance[:dim, :dim].copy(),
+            policy.dims[model],
+            state.moment[:dim].copy(),
+            state.second[:dim, :dim].copy(),
+            float(n),
         )
         state.tests[larger, 0] = estimate
         state.tests[larger, 1] = 2.0 * z * spread

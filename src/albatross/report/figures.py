@@ -51,13 +51,13 @@ def colour(name: str, position: int = 0) -> str:
 
 
 def new_figure(
-    columns: int, *, widths: Sequence[float] | None = None, height: float = 3.6
+    columns: int, *, rows: int = 1, widths: Sequence[float] | None = None, height: float = 3.6
 ) -> tuple[Figure, list[Axes]]:
-    """A row of axes."""
+    """Axes in so many columns and rows, row after row."""
     ratios = list(widths or [1.0] * columns)
     figure = Figure(figsize=(4.6 * sum(ratios), height), layout="constrained")
-    axes = figure.subplots(1, columns, width_ratios=ratios, squeeze=False)
-    return figure, list(axes[0])
+    axes = figure.subplots(rows, columns, width_ratios=ratios, squeeze=False)
+    return figure, list(axes.flat)
 
 
 def thousands(axis: Any) -> None:
