@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from albatross.environments.ball import Ball
+from albatross.environments.clusters import Clusters
 from albatross.environments.mixture import Mixture
 from albatross.environments.nested import Nested
 from albatross.environments.recorded import Recorded
 
-__all__ = ["Ball", "Mixture", "Nested", "Recorded"]
+__all__ = ["Ball", "Clusters", "Mixture", "Nested", "Recorded"]

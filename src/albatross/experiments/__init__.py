@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albatross.experiments import dim_refinement, dim_regret, nested, norm_estimates, norm_regret
+from albatross.experiments import dim_refinement, dim_regret, nested, norm_estimates, norm_regret, rated_rows
 from albatross.experiments.results import Panel
 
 PANELS: dict[str, Panel] = {
@@ -10,6 +10,7 @@ PANELS: dict[str, Panel] = {
     **norm_estimates.PANELS,
     **dim_regret.PANELS,
     **dim_refinement.PANELS,
+    **rated_rows.PANELS,
     **nested.PANELS,
     **dim_regret.LITERAL,
 }

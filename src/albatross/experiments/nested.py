@@ -162,7 +162,7 @@ def plot(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> Figure:
         axes.set_xlabel("round (grey line: ALB-Dim's second phase begins)")
         maps = [trial["phases"][1]["model"] for trial in runs[f"alb-dim-{name}"].diagnostics]
         found = ", ".join(f"{dim} in {maps.count(dim)}" for dim in sorted(set(maps)))
-        axes.set_title(f"{label} inside; features after phase 0: {found} of {len(maps)} trials", fontsize=8.5)
+        axes.set_title(f"{label} inside\nfeatures after phase 0: {found} of {len(maps)} trials", fontsize=9)
         figures.thousands(axes.xaxis)
         figures.thousands(axes.yaxis)
         figures.explain_band(axes, len(first.regret), loc="upper left")

@@ -43,6 +43,7 @@ class Panel(NamedTuple):
     run: Callable[..., Outcome]  # run(settings, trials=, seed=)
     trials: int = 25
     quick_trials: int = 5
+    measure: str = "regret"  # what the policies' final numbers are
 
 
 def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
@@ -94,6 +95,7 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     outcome = panel.run(panel.settings, trials=trials, seed=seed)
     summary = {
         **_identity(panel, trials, seed),
+        "measure": panel.measure,
         "policies": outcome.policies,
         "claims": outcome.claims,
         "elapsed_s": round(time.perf_counter() - begun, 2),

@@ -10,10 +10,10 @@ from rich.table import Table
 
 
 def policy_table(summary: Mapping[str, Any]) -> Table:
-    """Final regret of every policy of a panel."""
+    """The final number of every policy of a panel."""
     table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
     table.add_column("policy")
-    table.add_column("regret", justify="right")
+    table.add_column(summary["measure"], justify="right")
     table.add_column("sd", justify="right")
     table.add_column("over epochs", overflow="fold")
     for entry in summary["policies"].values():

@@ -1,0 +1,16 @@
+"""Libraries of the extra `lab`, loaded when a reader first needs them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def load(module: str, *, package: str) -> Any:
+    """The module, or an error that says what to install."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise ModuleNotFoundError(f"this needs {package}: pip install 'albatross[lab]'", name=error.name) from error

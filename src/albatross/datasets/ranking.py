@@ -1,0 +1,158 @@
+"""Ranking sets: rows of features with a rating and the query they were rated for, in svmlight or LETOR form.
+
+A line reads `2 qid:10 1:0.5 7:1.25 # comment`: rating, query, then column:value in ascending order of columns, where a
+column left out is 0. The Yahoo! Learning to Rank Challenge, LETOR, MSLR-WEB and Istella come this way.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.datasets.extras import load
+from albatross.datasets.files import DAMAGED, damaged, open_lines
+
+_MOST_CELLS = 2**30  # 8 GB of floats: past that a column number is a slip, or the set needs more than a table
+
+
+class Ranking(NamedTuple):
+    """Rated rows: what `environments.Clusters` turns into arms."""
+
+    features: np.ndarray  # (n, p)
+    ratings: np.ndarray  # (n,)
+    queries: np.ndarray  # (n,) int64; all 0 if the file names no queries
+
+
+def read_ranking(path: str | os.PathLike[str]) -> Ranking:
+    """A plain or gzipped svmlight file as a dense table; columns count from 1, or from 0 if one is called 0.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "set2.test.txt")
+    ...     _ = path.write_text("2 qid:10 1:0.5 3:1.25 # a page\\n0 qid:11 2:1e-1\\n")
+    ...     ranking = read_ranking(path)
+    >>> ranking.features.tolist(), ranking.ratings.tolist(), ranking.queries.tolist()
+    ([[0.5, 0.0, 1.25], [0.0, 0.1, 0.0]], [2.0, 0.0], [10, 11])
+    """
+    # scikit-learn reads fast but does not say in which line it failed, nor that some lines have no query: what it
+    # refuses and what looks wrong is read once more, slowly, for the line.
+    load_svmlight_file = load("sklearn.datasets", package="scikit-learn").load_svmlight_file
+    try:
+        with open_lines(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file: refused below
+            table, ratings, queries = load_svmlight_file(file, query_id=True, zero_based="auto")
+    except (ValueError, OverflowError, MemoryError, *DAMAGED) as error:
+        _raise_for_first_bad_line(path)
+        raise ValueError(f"{Path(path).name}: {error}") from error
+    n_rows = len(ratings)
+    if queries.size not in (0, n_rows) or not (_fine(ratings) and _fine(table.data)):
+        _raise_for_first_bad_line(path)
+    if not n_rows:
+        raise ValueError(f"{Path(path).name} has no rows: a line should read like '2 qid:10 1:0.5 7:1.25'")
+    if not table.nnz:
+        raise ValueError(
+            f"{Path(path).name} has {n_rows} rows but no features: a line should read like '2 qid:10 1:0.5'"
+        )
+    if n_rows * table.shape[1] > _MOST_CELLS:
+        raise ValueError(
+            f"{Path(path).name} has {n_rows} rows and columns up to {table.shape[1]}: that is no table of numbers "
+            f"(at most {_MOST_CELLS} cells)"
+        )
+    return Ranking(table.toarray(), ratings, queries if queries.size else np.zeros(n_rows, np.int64))
+
+
+def write_ranking(path: str | os.PathLike[str], ranking: Ranking) -> None:
+    """Write a file that `read_ranking` reads back to the last bit; gzipped if its name ends in .gz."""
+    features = checks.finite_array("features", ranking.features, (None, None))
+    ratings = checks.finite_array("ratings", ranking.ratings, (len(features),))
+    opened = gzip.open if os.fspath(path).endswith(".gz") else open
+    with opened(path, "wt", encoding="ascii", newline="\n") as file:
+        for row, rating, query in zip(features, ratings.tolist(), ranking.queries.tolist(), strict=True):
+            columns = np.flatnonzero(row)
+            pairs = zip((columns + 1).tolist(), row[columns].tolist(), strict=True)
+            file.write(f"{_short(rating)} qid:{query} {' '.join([f'{j}:{_short(value)}' for j, value in pairs])}\n")
+
+
+def _short(value: float) -> str:
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _fine(values: np.ndarray) -> bool:
+    return bool((np.abs(values) <= checks.LARGEST).all())
+
+
+def _raise_for_first_bad_line(path: str | os.PathLike[str]) -> None:
+    """Return only if every line is as it should be."""
+    first: tuple[int, bool] | None = None  # the first row's line and whether it has a query
+    number = 0
+    try:
+        with open_lines(path) as file:
+            for number, line in enumerate(file, start=1):
+                fields = line.partition(b"#")[0].split()
+                if not fields:
+                    continue
+                wrong = _what_is_wrong(fields)
+                has_query = len(fields) > 1 and fields[1].startswith(b"qid:")
+                first = first or (number, has_query)
+                if wrong is None and has_query != first[1]:
+                    here, there = ("a query", "none") if has_query else ("no query", "one")
+                    wrong = f"has {here} (qid), but line {first[0]} has {there}"
+                if wrong is not None:
+                    raise ValueError(f"{Path(path).name}, line {number}: {wrong}")
+    except DAMAGED as error:
+        raise damaged(path, number + 1) from error
+
+
+def _what_is_wrong(fields: list[bytes]) -> str | None:
+    """The first thing wrong with a line's fields, None if they are fine."""
+    rating, *rest = fields
+    if not math.isfinite(_number(rating)):
+        return f"the rating {_shown(rating)} is not a number"
+    if rest and rest[0].startswith(b"qid:"):
+        query = rest.pop(0)[len(b"qid:") :]
+        if not _is_whole(query):
+            return f"the query {_shown(query)} is not a whole number"
+    last = -1
+    for field in rest:
+        column, colon, value = field.partition(b":")
+        if column == b"qid":
+            return "the query (qid) must stand right after the rating"
+        if not colon or not _is_whole(column) or int(column) < 0:
+            return f"{_shown(field)} is not column:value"
+        if not math.isfinite(_number(value)):
+            return f"column {int(column)} has the value {_shown(value)}, which is not a number"
+        if int(column) == last:
+            return f"column {last} is given twice"
+        if int(column) < last:
+            return f"column {int(column)} comes after column {last}: columns must ascend"
+        last = int(column)
+    return None
+
+
+def _number(field: bytes) -> float:
+    """The field as a number, NaN if it is none or too large to be squared."""
+    try:
+        value = float(field)
+    except ValueError:
+        return math.nan
+    return value if abs(value) <= checks.LARGEST else math.nan
+
+
+def _is_whole(field: bytes) -> bool:
+    try:
+        return -(2**63) <= int(field) < 2**63
+    except ValueError:
+        return False
+
+
+def _shown(field: bytes) -> str:
+    text = field[:40].decode("utf-8", "replace")
+    return repr(text if len(field) <= 40 else text + "...")

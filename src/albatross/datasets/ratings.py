@@ -1,0 +1,162 @@
+"""Ratings that users gave to items, and the factors of the items that explain them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.datasets.tables import UNNAMED, Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_HEADLESS = ("user", "item", "rating", "timestamp")
+_USER = ("user", "userid", "user_id")
+_ITEM = ("item", "itemid", "item_id", "movieid", "movie_id")
+_RATING = ("rating", "score")
+_MOST_CELLS = 1_000_000  # up to here the whole SVD takes no time and is exact
+
+
+class Ratings(NamedTuple):
+    """Every user is a bandit: an item's bias is its mean, its context its factors, the reward the user's rating."""
+
+    matrix: csr_array  # (n_users, n_items), what is stored was rated, be it 0
+    users: np.ndarray  # (n_users,) what the file calls them
+    items: np.ndarray  # (n_items,)
+    item_means: np.ndarray  # (n_items,)
+    factors: np.ndarray  # (n_items, rank)
+
+
+def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
+    """Ratings as lines user, item, rating (MovieLens), or as one line a user with a column for every item (Jester).
+
+    CSV, tabs, blanks, `::` or Parquet; lines of three or four fields need no header.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "u.data")
+    ...     _ = path.write_text("1 20 5\\n1 30 1\\n2 20 1\\n2 30 5\\n")
+    ...     ratings = read_ratings(path, rank=1)
+    >>> ratings.matrix.toarray().tolist(), ratings.items.tolist(), ratings.factors.round(9).tolist()
+    ([[5.0, 1.0], [1.0, 5.0]], [20, 30], [[1.0], [-1.0]])
+    """
+    checks.whole("rank", rank, least=1)
+    table = Table(path, headless=_HEADLESS)
+    user, item, rating = (_named(table, names) for names in (_USER, _ITEM, _RATING))
+    if user is None or (item is None) != (rating is None):
+        raise ValueError(
+            f"{table.name} needs columns user, item and rating, or user and one for every item: "
+            f"it has {', '.join(table.names[:8])}"
+        )
+    matrix, users, items = _wide(table, user) if item is None or rating is None else _long(table, user, item, rating)
+    try:
+        means, factors = item_factors(matrix, rank=rank)
+    except ValueError as error:
+        raise ValueError(f"{table.name}: {error}") from error
+    return Ratings(matrix, users, items, means, factors)
+
+
+def item_factors(matrix: csr_array, *, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean ratings (n_items,) and factors (n_items, rank) of the items, from a truncated SVD of the centred matrix.
+
+    Ratings lose their item's mean, then what is left of their user's; those never given count as 0. Each factor has
+    mean square 1 over the items and they are orthogonal, so the norm of a user's theta is in the unit of the ratings.
+    """
+    from scipy.sparse.linalg import svds
+
+    n_users, n_items = matrix.shape
+    if rank > min(n_users, n_items):
+        raise ValueError(
+            f"rank={rank}, but {n_users} users and {n_items} items have at most {min(n_users, n_items)} factors"
+        )
+    centred = matrix.copy()
+    rows = np.repeat(np.arange(n_users), np.diff(matrix.indptr))
+    means = _group_means(matrix.data, matrix.indices, n_items)
+    centred.data = matrix.data - means[matrix.indices]
+    centred.data -= _group_means(centred.data, rows, n_users)[rows]
+    least = 1e-9 * np.abs(matrix.data).max(initial=0.0) * np.sqrt(matrix.nnz)  # below this a factor is rounding
+    if np.linalg.norm(centred.data) <= least:
+        raise ValueError("past the means of users and items the ratings are all the same: they have no factors")
+    if n_users * n_items <= _MOST_CELLS or rank == min(n_users, n_items):  # svds leaves one factor out
+        _, strengths, basis = np.linalg.svd(centred.toarray(), full_matrices=False)
+    else:
+        start = np.random.default_rng(0).standard_normal(min(n_users, n_items))  # the same factors at every call
+        _, strengths, basis = svds(centred, k=rank, v0=start)
+    order = np.argsort(-strengths, kind="stable")[:rank]
+    n_found = int((strengths[order] > least).sum())
+    if n_found < rank:
+        raise ValueError(f"rank={rank}, but past the means of users and items the ratings have only {n_found} factors")
+    factors = basis[order].T * np.sqrt(n_items)
+    peaks = factors[np.argmax(np.abs(factors), axis=0), np.arange(rank)]
+    # Of two signs, the one whose largest entry is positive.
+    return means, np.ascontiguousarray(factors * np.sign(peaks))
+
+
+def _group_means(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+    return np.bincount(groups, values, n_groups) / np.maximum(np.bincount(groups, minlength=n_groups), 1)
+
+
+def _named(table: Table, names: tuple[str, ...]) -> str | None:
+    return next((name for name in table.names if name.lower() in names), None)
+
+
+def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    values = table.numbers([rating])[:, 0]
+    (users, rows), (items, columns) = table.labels(user), table.labels(item)
+    _refuse_infinite(table, values)
+    kept = ~np.isnan(values) & (rows >= 0) & (columns >= 0)
+    if not kept.all():
+        _warn_dropped(table, int((~kept).sum()), "with a user, an item or the rating missing")
+    return _stored(table, rows[kept], columns[kept], values[kept], (len(users), len(items))), users, items
+
+
+def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    others = [name for name in table.names if name != user and not name.startswith(UNNAMED)]
+    items = table.with_numbers(others)
+    texts = [name for name in others if name not in items]
+    if not items:
+        raise ValueError(f"{table.name} has no column of ratings beside {user!r}")
+    if texts:
+        warnings.warn(
+            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(texts[:8])}", stacklevel=3
+        )
+    values = table.numbers(items)
+    _refuse_infinite(table, np.nanmax(np.abs(values), axis=1, initial=0.0, where=~np.isnan(values)))
+    users, places = table.labels(user)
+    if len(users) < table.n_rows or (places < 0).any():
+        raise ValueError(f"{table.name} must have one row for every user, each with its own {user}")
+    rows, columns = np.nonzero(~np.isnan(values))
+    matrix = _stored(table, places[rows], columns, values[rows, columns], (len(users), len(items)))
+    return matrix, users, np.array(items)
+
+
+def _stored(
+    table: Table, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]
+) -> csr_array:
+    """The matrix; of an item that a user rated twice the last rating counts."""
+    from scipy.sparse import csr_array
+
+    order = np.lexsort((columns, rows))  # stable: later ratings of the same item come later
+    rows, columns, values = rows[order], columns[order], values[order]
+    last = np.append((rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]), True)[: len(rows)]
+    if not last.all():
+        _warn_dropped(table, int((~last).sum()), "with an item rated again later by the same user")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[last], minlength=shape[0]))])
+    return csr_array((values[last], columns[last].astype(np.int64), starts), shape=shape)
+
+
+def _refuse_infinite(table: Table, values: np.ndarray) -> None:
+    wrong = np.abs(values) > checks.LARGEST
+    if wrong.any():
+        raise ValueError(
+            f"{table.place(int(np.argmax(wrong)))}: a rating is {values[np.argmax(wrong)]:g}, not a finite number"
+        )
+
+
+def _warn_dropped(table: Table, n_dropped: int, why: str) -> None:
+    warnings.warn(f"{table.name}: dropped {n_dropped} of {table.n_rows} ratings: {why}", stacklevel=5)

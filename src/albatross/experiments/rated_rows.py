@@ -1,0 +1,273 @@
+"""Panels (g) and (h): rated rows as arms, cumulative reward and the estimates of the norm from b_1 = 25 on.
+
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.2. The paper clusters rows of the Yahoo! Learning to Rank set and
+takes centroids as contexts, which is ill-posed (`environments.Clusters` says why). The default reading stands first; a
+row's own rating as its reward, and the paper's words, stand beside it. Every trial draws columns and clusters anew.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross import datasets, policies, simulate
+from albatross.environments import Clusters
+from albatross.experiments.results import Outcome, Panel, claim
+from albatross.report import figures
+from albatross.simulation import Run
+
+SETTINGS: dict[str, Any] = {
+    "sources": {
+        "yandex": {"n_arms": 50, "columns": 30},
+        "generated": {"n_arms": 100, "columns": 40},
+    },
+    "norm_bound": 25.0,  # b_1
+    "epoch_length": 100,
+    "epochs": 9,
+    "delta": 0.1,
+}
+MODES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bootstrap": ("rows, with a true model and fresh noise", {"contexts": "row", "rewards": "bootstrap"}),
+    "rating": ("ill-posed: a row's own rating", {"contexts": "row", "rewards": "rating"}),
+    "centroid": ("ill-posed: the paper's centroids", {"contexts": "centroid"}),
+}
+LABELS = {
+    "alb-norm": "ALB-Norm",
+    "ucb": "UCB, blind to contexts",
+    "lints": "LinTS",
+    "greedy": "ridge greedy",
+    "uniform": "uniform",
+}
+_TITLES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data": "your data"}
+
+
+def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The same on a ranking file of one's own, with the paper's sizes as far as the file has them."""
+    ranking = datasets.read_ranking(path)
+    rows, columns = ranking.features.shape
+    varying = int((np.ptp(ranking.features, axis=0) > 0.0).sum())
+    sizes = {"n_arms": min(500, max(2, rows // 40)), "columns": min(50, varying), "rows": min(20_000, rows)}
+    return {**settings, "sources": {"data": {**sizes, "path": str(path), "shape": [rows, columns]}}}
+
+
+def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
+    """Features and ratings."""
+    if source == "yandex":
+        return datasets.yandex()
+    if source == "generated":
+        return datasets.generate_ranking()
+    return datasets.read_ranking(Path(settings["sources"][source]["path"]))
+
+
+def contenders(settings: Mapping[str, Any], sigma: float) -> dict[str, Any]:
+    """ALB-Norm from a large bound on, and what a knowledgeable user would take instead."""
+    epochs = {"norm_bound": settings["norm_bound"], "epoch_length": settings["epoch_length"]}
+    return {
+        "alb-norm": policies.ALBNorm(sigma=sigma, delta=settings["delta"], **epochs),
+        "ucb": policies.UCB(sigma=sigma, delta=settings["delta"]),
+        "lints": policies.LinTS(sigma=sigma),
+        "greedy": policies.Greedy(),
+        "uniform": policies.Uniform(),
+    }
+
+
+class Draw:
+    """One draw of columns and clusters, played by some policies."""
+
+    def __init__(self, env: Clusters, runs: dict[str, Run]) -> None:
+        self.norm, self.runs = float(np.linalg.norm(env.theta)), runs
+        self.n_arms = env.n_arms
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """b_1, b_2, ..."""
+        return np.asarray(self.runs["alb-norm"].diagnostics[0]["norm_bounds"])
+
+
+def play(
+    settings: Mapping[str, Any], names: tuple[str, ...], *, trials: int, seed: int
+) -> dict[tuple[str, str], list[Draw]]:
+    """Every source in every mode, as many draws as trials."""
+    found: dict[tuple[str, str], list[Draw]] = {}
+    for source, sizes in settings["sources"].items():
+        ranking = rows_of(source, settings)
+        wanted = {key: sizes[key] for key in ("n_arms", "columns", "rows") if key in sizes}
+        for mode, (_, keywords) in MODES.items():
+            draws = []
+            for trial in range(trials):
+                with warnings.catch_warnings():  # constant columns and small clusters are told once, by the reader
+                    warnings.simplefilter("ignore")
+                    env = Clusters.from_rows(
+                        ranking.features, ranking.ratings, seed=1_000 * seed + trial, **wanted, **keywords
+                    )
+                noise = np.sqrt(np.mean((env.residuals + env.means - env.biases.repeat(env.sizes)) ** 2))
+                sigma = env.sigma if mode == "bootstrap" else float(noise)
+                horizon = env.n_arms + settings["epoch_length"] * (2 ** settings["epochs"] - 1)
+                chosen = {name: policy for name, policy in contenders(settings, sigma).items() if name in names}
+                runs = simulate(chosen, env, horizon=horizon, seed=1_000 * seed + trial, record=400)
+                draws.append(Draw(env, runs))
+            found[source, mode] = draws
+    return found
+
+
+def last_epoch_reward(run: Run, settings: Mapping[str, Any]) -> float:
+    """Mean reward a round in the last epoch."""
+    first = run.rounds[-1] - settings["epoch_length"] * 2 ** (settings["epochs"] - 1)
+    row = int(np.searchsorted(run.rounds, first))
+    return float((run.reward[0, -1] - run.reward[0, row]) / (run.rounds[-1] - run.rounds[row]))
+
+
+def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """Panel (g)."""
+    found = play(settings, tuple(LABELS), trials=trials, seed=seed)
+    claims, entries, columns = [], {}, _Columns("source", "mode", "policy", "draw", "round", "reward")
+    for (source, mode), draws in found.items():
+        late = {name: [last_epoch_reward(draw.runs[name], settings) for draw in draws] for name in LABELS}
+        if mode == "bootstrap":
+            claims.append(
+                claim(
+                    f"in the last epoch ALB-Norm is well above uniform play ({_TITLES[source]})",
+                    all(alb > uniform for alb, uniform in zip(late["alb-norm"], late["uniform"], strict=True)),
+                    ", ".join(f"{LABELS[name]} {np.mean(values):.3g}" for name, values in late.items()) + " a round",
+                    "above in every draw",
+                )
+            )
+        for name, label in LABELS.items():
+            finals = np.array([draw.runs[name].reward[0, -1] for draw in draws])
+            entries[f"{name}-{source}-{mode}"] = {
+                "label": f"{label}, {_TITLES[source]}, {mode}",
+                "final_mean": float(finals.mean()),
+                "final_sd": float(finals.std(ddof=1 if len(finals) > 1 else 0)),
+                "last_epoch_reward": late[name],
+            }
+            for trial, draw in enumerate(draws):
+                each = draw.runs[name]
+                columns.add(source, mode, name, trial, each.rounds, each.reward[0])
+    return Outcome(entries, claims, columns.arrays(), lambda: plot_rewards(found))
+
+
+def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """Panel (h)."""
+    found = play(settings, ("alb-norm",), trials=trials, seed=seed)
+    claims, entries, columns = [], {}, _Columns("source", "mode", "draw", "norm", "epoch", "norm_bound")
+    for (source, mode), draws in found.items():
+        ratios = np.array([draw.bounds / draw.norm for draw in draws])
+        if mode == "bootstrap":
+            claims += [
+                claim(
+                    f"the estimates end near the norm ({_TITLES[source]})",
+                    bool(((ratios[:, -1] >= 1.0) & (ratios[:, -1] <= 1.5)).all()),
+                    f"b_{ratios.shape[1]} is {ratios[:, -1].min():.2f} to {ratios[:, -1].max():.2f} times the norm",
+                    "1 to 1.5 times in every draw",
+                ),
+                claim(
+                    f"the estimates stay above the norm ({_TITLES[source]})",
+                    float((ratios >= 1.0).mean()) >= 0.95,
+                    f"{100 * (ratios >= 1.0).mean():.0f} %",
+                    "at least 95 %",
+                ),
+            ]
+        if mode == "rating":
+            rise = ratios[:, -1] / ratios[:, -3] - 1.0
+            claims.append(
+                claim(
+                    f"with a row's own rating the estimates do not settle ({_TITLES[source]})",
+                    bool((np.abs(rise) > 0.05).all()),
+                    f"{100 * rise.min():+.0f} to {100 * rise.max():+.0f} % over the last two epochs",
+                    "still moving, by 5 % and more",
+                )
+            )
+        entries[f"alb-norm-{source}-{mode}"] = {
+            "label": f"ALB-Norm, {_TITLES[source]}, {mode}",
+            "final_mean": float(np.mean([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
+            "final_sd": float(np.std([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
+            "norm_bounds": {"mean": np.mean([draw.bounds for draw in draws], axis=0).tolist()},
+            "norms": [draw.norm for draw in draws],
+            "last_ratios": ratios[:, -1].tolist(),
+        }
+        for trial, draw in enumerate(draws):
+            columns.add(source, mode, trial, draw.norm, np.arange(1, draw.bounds.size + 1), draw.bounds)
+    return Outcome(entries, claims, columns.arrays(), lambda: plot_estimates(found))
+
+
+class _Columns:
+    """Columns of a long table that grows by blocks; the last two of a block are arrays, the others stay the same."""
+
+    def __init__(self, *names: str) -> None:
+        self._blocks: dict[str, list[np.ndarray]] = {name: [] for name in names}
+
+    def add(self, *values: Any) -> None:
+        length = len(values[-1])
+        for block, value in zip(self._blocks.values(), values, strict=True):
+            block.append(np.broadcast_to(value, length))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.concatenate(block) for name, block in self._blocks.items()}
+
+
+def plot_rewards(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
+    """Reward so far as a multiple of uniform play's, one row of plots a source, one column a mode."""
+    sources = list(dict.fromkeys(source for source, _ in found))
+    figure, axes = figures.new_figure(len(MODES), rows=len(sources), height=3.3 * len(sources))
+    for place, ((source, mode), draws) in zip(axes, found.items(), strict=True):
+        rounds = draws[0].runs["uniform"].rounds
+        for position, (name, label) in enumerate(LABELS.items()):
+            # Horizons differ by a few arms from draw to draw: the shorter ones' rounds are used for all.
+            curves = np.array([np.interp(rounds, draw.runs[name].rounds, draw.runs[name].reward[0]) for draw in draws])
+            usual = np.array([draw.runs["uniform"].reward[0, -1] / draw.runs["uniform"].rounds[-1] for draw in draws])
+            figures.draw_band(
+                place,
+                rounds,
+                curves / rounds / usual[:, None],
+                label=label,
+                colour=figures.colour(name, position),
+                quiet=name != "alb-norm",
+            )
+        place.set_xscale("log")
+        place.set_xlim(100, rounds[-1])
+        place.set_title(f"{_TITLES[source]}: {MODES[mode][0]}", fontsize=8)
+        place.set_xlabel("round")
+        place.set_ylabel("reward so far / that of uniform play")
+        place.set_ylim(bottom=0)
+    handles, labels = axes[0].get_legend_handles_labels()
+    title = f"mean of {len(draws)} draws, band: one sd"
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=title)
+    return figure
+
+
+def plot_estimates(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
+    """b_i over the norm, one line a draw."""
+    sources = list(dict.fromkeys(source for source, _ in found))
+    figure, axes = figures.new_figure(len(MODES), rows=len(sources), height=3.2 * len(sources))
+    for place, ((source, mode), draws) in zip(axes, found.items(), strict=True):
+        for number, draw in enumerate(draws):
+            epochs = np.arange(1, draw.bounds.size + 1)
+            label = "ALB-Norm, one line a draw" if number == 0 else None
+            place.plot(epochs, draw.bounds / draw.norm, "o-", markersize=3, linewidth=1.1, color="#D55E00", label=label)
+        place.axhline(1.0, color="#555555", linestyle=":", linewidth=1.2, label="the norm")
+        place.set_yscale("log")
+        place.set_xticks(epochs)
+        place.set_xlabel("epoch")
+        place.set_ylabel(r"$b_i$ / norm of $\theta^*$")
+        place.set_title(f"{_TITLES[source]}: {MODES[mode][0]}", fontsize=8)
+    axes[0].legend(loc="upper right")
+    return figure
+
+
+PANELS = {
+    "g": Panel("g", "rated rows as arms: reward", SETTINGS, run_rewards, trials=5, quick_trials=1, measure="reward"),
+    "h": Panel(
+        "h",
+        "rated rows as arms: estimates of the norm",
+        SETTINGS,
+        run_estimates,
+        trials=5,
+        quick_trials=1,
+        measure="reward",
+    ),
+}

@@ -1,0 +1,57 @@
+"""Panels (g) and (h): the estimates of the norm on rated rows, and a file of one's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from albatross import datasets
+from albatross.experiments import PANELS, rated_rows, results
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    results.run(PANELS["g"], trials=2, seed=0, out=folder)
+    results.run(PANELS["h"], trials=5, seed=0, out=folder)
+    return folder
+
+
+def summary_of(out, panel):
+    return json.loads((out / panel / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("panel", ["g", "h"])
+def test_every_claim_of_the_panel_holds(out, panel):
+    assert [claim for claim in summary_of(out, panel)["claims"] if not claim["holds"]] == []
+
+
+@pytest.mark.parametrize("source", ["yandex", "generated"])
+def test_the_estimates_end_within_half_the_norm_above_it_in_every_draw(out, source):
+    ratios = summary_of(out, "h")["policies"][f"alb-norm-{source}-bootstrap"]["last_ratios"]
+    assert len(ratios) == 5
+    assert all(1.0 <= ratio <= 1.5 for ratio in ratios)
+
+
+@pytest.mark.parametrize("source", ["yandex", "generated"])
+def test_alb_norm_earns_far_more_than_uniform_play_in_the_last_epoch(out, source):
+    found = summary_of(out, "g")["policies"]
+    late = {name: found[f"{name}-{source}-bootstrap"]["last_epoch_reward"] for name in rated_rows.LABELS}
+    assert all(alb > 1.5 * uniform for alb, uniform in zip(late["alb-norm"], late["uniform"], strict=True))
+
+
+def test_a_file_of_ones_own_takes_the_papers_sizes_as_far_as_it_has_them(tmp_path):
+    path = tmp_path / "set2.test.txt"
+    datasets.write_ranking(path, datasets.generate_ranking(900, 12, seed=2))
+    settings = rated_rows.with_data(rated_rows.SETTINGS, path)
+    assert settings["sources"]["data"] == {
+        "n_arms": 22,
+        "columns": 12,
+        "rows": 900,
+        "path": str(path),
+        "shape": [900, 12],
+    }
+    short = {**settings, "epochs": 3}
+    summary = results.run(PANELS["h"]._replace(settings=short), trials=1, seed=0, out=tmp_path)
+    assert set(summary["policies"]) == {f"alb-norm-data-{mode}" for mode in rated_rows.MODES}
