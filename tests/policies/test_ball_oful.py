@@ -230,7 +230,7 @@ def test_actions_change_as_rarely_when_rewards_come_late(policy, delay):
         waiting.append((decision, float(decision.action @ THETA + 0.3 * rng.standard_normal())))
         if len(waiting) > delay:
             agent.update(*waiting.pop(0))
-    changes = sum(not np.allclose(one, other) for one, other in pairwise(played))
+    changes = sum(not np.array_equal(one, other) for one, other in pairwise(played))  # kept to the last bit
     switches = agent.diagnostics()["switches"]
     assert switches <= changes + 1 <= switches + 2
     assert changes <= 1 + agent.diagnostics()["log_det"] / np.log(2.0)
@@ -251,6 +251,16 @@ def test_where_the_determinant_ties_with_the_rule_blocks_are_as_long_as_exact_ar
             counted.append(run)
             run = 0
     assert counted == exact
+
+
+def test_a_kept_draw_of_thompson_sampling_is_the_same_vector_to_the_last_bit():
+    agent, rng, played = Agent(policies.BallLinTS(sigma=0.3, switch=1.0), dim=4, seed=0), np.random.default_rng(0), []
+    for _ in range(300):
+        decision = agent.select()
+        played.append(decision.action)
+        agent.update(decision, float(decision.action @ THETA + 0.3 * rng.standard_normal()))
+    changes = sum(not np.array_equal(one, other) for one, other in pairwise(played))
+    assert changes <= agent.diagnostics()["switches"]
 
 
 def test_score_and_width_are_those_of_the_action_that_is_played_also_while_it_is_kept():

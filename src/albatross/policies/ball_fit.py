@@ -31,13 +31,21 @@ class BallFit(NamedTuple):
     values: np.ndarray  # (d,) eigenvalues of V, the first k in use
     carried: np.ndarray  # (2 + m, d) in V's eigenbasis: sum of x y, the action that is kept, the lookout
     lookout: np.ndarray  # (m, d) in the world's coordinates
+    kept: np.ndarray  # (m,) what the world sees of the action that is kept: the same to the last bit while it is
     clock: np.ndarray  # (4,) int64: k; how often the basis has turned; 1 while an action is kept; switches
     log_det: np.ndarray  # (2,) ln det V - ln det V_0; det V over what it was when the kept action was chosen
 
 
 def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
     """Nothing learnt yet, on the coordinates of `support`, seen by an agent."""
-    fit = BallFit(np.zeros(dim), np.zeros((2 + dim, dim)), np.eye(dim), np.zeros(4, np.int64), np.zeros(2))
+    fit = BallFit(
+        values=np.zeros(dim),
+        carried=np.zeros((2 + dim, dim)),
+        lookout=np.eye(dim),
+        kept=np.zeros(dim),
+        clock=np.zeros(4, np.int64),
+        log_det=np.zeros(2),
+    )
     start_over(fit, support, strength)
     return fit
 
@@ -48,7 +56,7 @@ def look_through(fit: BallFit, vectors: np.ndarray) -> BallFit:
     carried = np.zeros((2 + len(vectors), fit.values.size))
     # Before the first round the eigenbasis is the first k of the support's axes, in order.
     carried[SEEN:, :k] = vectors @ fit.lookout.T @ fit.carried[SEEN:, :k]
-    return fit._replace(carried=carried, lookout=np.ascontiguousarray(vectors))
+    return fit._replace(carried=carried, lookout=np.ascontiguousarray(vectors), kept=np.zeros(len(vectors)))
 
 
 @singledispatch
@@ -84,10 +92,17 @@ def offer_action(fit, coordinates, score, width, propensity):
     tag[1] = fit.clock[SWITCHES]
     for j in range(k):
         tag[OWN + j] = coordinates[j]
+    seen = fit.kept.copy() if fit.clock[CHOSEN] else look_at(fit, coordinates)
+    return Choice(0, seen, score, width, propensity, tag)
+
+
+@compiled
+def look_at(fit, coordinates):
+    """What the world sees of an action."""
     seen = np.empty(fit.lookout.shape[0])
     for row in range(seen.size):
-        seen[row] = np.dot(fit.carried[SEEN + row, :k], coordinates)
-    return Choice(0, seen, score, width, propensity, tag)
+        seen[row] = np.dot(fit.carried[SEEN + row, : coordinates.size], coordinates)
+    return seen
 
 
 @compiled
@@ -98,10 +113,12 @@ def estimated_mean(fit, coordinates):
 
 
 @compiled
-def keep_action(fit, coordinates):
-    """From now on this action is played, until det V has grown enough."""
+def keep_action(fit, coordinates, seen):
+    """From now on this action, of which the world sees so much, is played until det V has grown enough."""
     for j in range(coordinates.size):
         fit.carried[ACTION, j] = coordinates[j]
+    for row in range(seen.size):
+        fit.kept[row] = seen[row]
     fit.clock[CHOSEN] = 1
     fit.log_det[1] = 1.0
 
@@ -135,7 +152,7 @@ def learn_action(fit, choice, reward, n, switch):
     if not current:  # of an earlier basis, or somebody else's: an agent sees all of it
         coordinates = choice.action @ np.ascontiguousarray(fit.carried[SEEN:, :k])
     if not fit.clock[CHOSEN] and choice.tag[1] == fit.clock[SWITCHES]:  # made since the last switch
-        keep_action(fit, coordinates)
+        keep_action(fit, coordinates, choice.action)
     # By count, not by comparing determinants: past 1e14 rounds a play changes them by less than rounding.
     over = current and n >= plays_until_switch(fit, choice, switch)
     growth = 1.0 + n * width_squared(fit, coordinates)

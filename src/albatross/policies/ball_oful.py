@@ -26,6 +26,7 @@ from albatross.policies.ball_fit import (
     estimated_mean,
     keep_action,
     learn_action,
+    look_at,
     look_through,
     narrow,
     offer_action,
@@ -162,7 +163,8 @@ def update_ball_oful(policy: BallOFULParameters, state, choice, reward, n):
     learn_action(fit, choice, reward, n, policy.switch)
     # The next action is settled here, not by the next `select`: rewards that come late must not unsettle it.
     if policy.switch > 0.0 and fit.clock[SIZE] > 0 and not fit.clock[CHOSEN]:
-        keep_action(fit, optimistic_direction(policy, fit))
+        following = optimistic_direction(policy, fit)
+        keep_action(fit, following, look_at(fit, following))
 
 
 @diagnostics.register
