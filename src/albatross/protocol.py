@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import secrets
 import shutil
 from collections.abc import Callable
 from functools import singledispatch
@@ -59,6 +60,7 @@ def _cache_folder() -> str:
 
 
 _CACHE_FOLDER = _cache_folder()
+_PROCESS = secrets.token_hex(4)
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -66,9 +68,23 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any:
     config: Any = numba.config
     users_folder, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER
     try:
-        return numba.njit(cache=bool(_CACHE_FOLDER), **_OPTIONS, **options)(function)
+        dispatcher = numba.njit(cache=bool(_CACHE_FOLDER), **_OPTIONS, **options)(function)
     finally:
         config.CACHE_DIR = users_folder
+    _name_files_apart(dispatcher)
+    return dispatcher
+
+
+def _name_files_apart(dispatcher: Any) -> None:
+    """Let no two processes write machine code to the same file.
+
+    Numba numbers the files of a function by what its index knows. Of two processes that compile for different types at
+    the same time both may take the same number, and the index then leads to the other one's code.
+    """
+    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if files is not None:
+        numbered = files._data_name
+        files._data_name = lambda number: f"{_PROCESS}-{os.getpid()}-{numbered(number)}"  # a fork has the same token
 
 
 def _is_ours(parameters: Any) -> bool:
