@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from slow_sup_lin import SlowALBDimFinite
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Nested
+from slow_sup_lin import SlowALBDimFinite
 
 INNER = ("suplinrel", "suplinucb", "linucb")
 every_inner = pytest.mark.parametrize("inner", INNER)

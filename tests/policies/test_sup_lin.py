@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from slow_sup_lin import SlowSup, scale_of_features
 
 from albatross import Agent, environments, policies, simulate
+from slow_sup_lin import SlowSup, scale_of_features
 
 POLICIES = {"suplinrel": policies.SupLinRel, "suplinucb": policies.SupLinUCB}
 ROUNDS = 220
