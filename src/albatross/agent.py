@@ -180,7 +180,8 @@ class Agent:
         name = decision.id if isinstance(decision, Decision) else decision
         if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
             action = checks.finite_array("action", name, (self.dim,))
-            made = [one for one, kept in self._pending.items() if np.array_equal(kept[1], action)]
+            with self._lock:
+                made = [one for one, kept in self._pending.items() if np.array_equal(kept[1], action)]
             if not made:
                 self.warm_start(action[None, :], None, [_finite_reward(reward)])
                 return

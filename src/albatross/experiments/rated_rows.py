@@ -100,7 +100,7 @@ def play(
         for mode, (_, keywords) in MODES.items():
             draws = []
             for trial in range(trials):
-                with warnings.catch_warnings():  # constant columns and small clusters are told once, by the reader
+                with warnings.catch_warnings():  # of constant columns and small clusters, in every draw
                     warnings.simplefilter("ignore")
                     env = Clusters.from_rows(
                         ranking.features, ranking.ratings, seed=1_000 * seed + trial, **wanted, **keywords
