@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from albatross import Agent
-from albatross.agent import _leaves
+from albatross.saving import leaves
 from albatross.environments.ball import draw_luck
 from albatross.policies.ball_fit import narrow
 from albatross.protocol import Rounds, begin, draw, init
@@ -52,7 +52,7 @@ def rounds_of(env, *, horizon, seed, trial=0):
 
 def state_of(agent):
     """A copy of all arrays of an agent's state, by name."""
-    return {name: array.copy() for name, array in _leaves(agent._state)}
+    return {name: array.copy() for name, array in leaves(agent._state)}
 
 
 def same_state(one, other):

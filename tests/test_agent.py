@@ -11,7 +11,7 @@ from stepping import same_state, state_of
 
 from albatross import Agent, Decision, policies
 from albatross import agent as agent_module
-from albatross.errors import UnknownDecision, UnreadableAgent
+from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import resolve
 
 K, D = 5, 3
@@ -582,17 +582,17 @@ def test_a_policy_that_is_not_in_the_catalogue_is_given_again_at_loading(policy,
     own = resolve(policy, K, D, 1_000)  # a NamedTuple of numbers is a policy, as one in a user's own file is
     agent = experienced(own)
     agent.save(tmp_path / "agent")
-    with pytest.raises(UnreadableAgent, match=r"not of this library: Agent.load\(path, policy=...\)"):
+    with pytest.raises(UnreadableFile, match=r"not of this library: Agent.load\(path, policy=...\)"):
         Agent.load(tmp_path / "agent")
     loaded = Agent.load(tmp_path / "agent", policy=own)
     assert_same(everything(loaded), everything(agent))
-    with pytest.raises(UnreadableAgent, match=type(own).__name__):
+    with pytest.raises(UnreadableFile, match=type(own).__name__):
         Agent.load(tmp_path / "agent", policy=own._replace(random_ties=1 - own.random_ties))
 
 
 def test_another_policy_than_the_saved_one_is_refused(tmp_path):
     experienced().save(tmp_path / "agent")
-    with pytest.raises(UnreadableAgent, match="LinTS"):
+    with pytest.raises(UnreadableFile, match="LinTS"):
         Agent.load(tmp_path / "agent", policy=policies.LinTS(sigma=0.6))
     assert Agent.load(tmp_path / "agent", policy=LINTS).policy == LINTS
 
@@ -613,7 +613,7 @@ def saved(tmp_path, files_closed) -> bytes:
 def refused(tmp_path, content: bytes) -> str:
     """Write, expect to be refused, and return the message."""
     (tmp_path / "bad").write_bytes(content)
-    with pytest.raises(UnreadableAgent) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         Agent.load(tmp_path / "bad")
     assert isinstance(caught.value, ValueError)
     assert str(tmp_path / "bad") in str(caught.value)
@@ -710,13 +710,13 @@ def test_a_damaged_byte_is_noticed_or_does_no_harm(saved, tmp_path):
         (tmp_path / "damaged").write_bytes(damaged)
         try:
             found = Agent.load(tmp_path / "damaged")
-        except UnreadableAgent:
+        except UnreadableFile:
             continue
         assert_same(everything(found), good)
 
 
 def test_a_directory_is_refused(tmp_path):
-    with pytest.raises(UnreadableAgent, match="not a saved agent"):
+    with pytest.raises(UnreadableFile, match="not a saved agent"):
         Agent.load(tmp_path)
 
 
@@ -864,7 +864,7 @@ def test_a_decision_that_was_never_made_is_refused_and_changes_nothing(number):
 
 def test_unknown_decisions_are_value_errors():
     assert issubclass(UnknownDecision, ValueError)
-    assert issubclass(UnreadableAgent, ValueError)
+    assert issubclass(UnreadableFile, ValueError)
 
 
 BAD_LOGS = {

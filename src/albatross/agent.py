@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import secrets
 import threading
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks, policies
-from albatross.errors import UnknownDecision, UnreadableAgent
+from albatross import checks, saving
+from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import (
     Choice,
     Offer,
@@ -28,8 +25,6 @@ from albatross.protocol import (
     tag_size,
     update,
 )
-
-_FORMAT = 1  # of the saved file; raise it whenever an older file would be read wrongly
 
 
 class Decision(NamedTuple):
@@ -331,39 +326,32 @@ class Agent:
         """Write everything, pending decisions and random numbers included, as one file: arrays and JSON, no code."""
         with self._lock:
             header = {
-                "albatross-agent": _FORMAT,
-                "policy": _describe_policy(self.policy),
+                "policy": saving.describe_policy(self.policy),
                 "n_arms": self.n_arms,
                 "dim": self.dim,
                 "max_pending": self.max_pending,
                 "made": self._made,
                 "forgotten": self._forgotten,
                 "pending": list(self._pending),
-                "rng": _plain(self._rng.bit_generator.state),
+                "rng": saving.describe_rng(self._rng),
             }
-            arrays = {f"state/{key}": value for key, value in _leaves(self._state)}
+            arrays = saving.state_arrays(self._state)
             for field, column in zip(Choice._fields, zip(*self._pending.values(), strict=True), strict=False):
                 arrays[f"pending/{field}"] = np.array(column)
-            arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-            _write_whole(Path(path), arrays)
+            saving.write(path, kind="agent", header=header, arrays=arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Any = None) -> Agent:
         """Read a saved agent, which goes on bit for bit. `policy` is needed for a policy of your own."""
-        header, arrays = _read_whole(Path(path))
+        header, arrays = saving.read(path, kind="agent")
         try:
-            policy = _restore_policy(header["policy"], policy)
+            policy = saving.restore_policy(header["policy"], policy)
             n_arms, dim = int(header["n_arms"]), int(header["dim"])
-            rng = np.random.Generator(np.random.SFC64())
             parameters = resolve(policy, n_arms, dim, None)
-            state = init(parameters, n_arms, dim, rng)
-            rng.bit_generator.state = _numpy_state(header["rng"])
-            for key, leaf in _leaves(state):
-                saved = arrays[f"state/{key}"]
-                if saved.shape != leaf.shape or saved.dtype != leaf.dtype:
-                    raise UnreadableAgent(f"{path}: {key} has shape {saved.shape}, this version needs {leaf.shape}")
-                leaf[...] = saved
+            state = init(parameters, n_arms, dim, np.random.default_rng(0))
+            saving.fill_state(state, arrays, path=Path(path))
             agent = cls.__new__(cls)
+            rng = saving.restore_rng(header["rng"])
             agent._settle(policy, parameters, state, rng, n_arms, dim, int(header["max_pending"]))
             # A new name: what the saved agent decided after it was saved must not be mistaken for our decisions.
             agent._name = secrets.token_hex(4)
@@ -373,10 +361,10 @@ class Agent:
                 kept = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
                 agent._pending[name] = kept
                 agent._pending_of_arm[kept[0]] += 1
-        except UnreadableAgent:
+        except UnreadableFile:
             raise
         except Exception as error:  # whatever a damaged header or array may cause
-            raise UnreadableAgent(f"{path} is not a whole saved agent: {error!r}") from error
+            raise UnreadableFile(f"{path} is not a whole saved agent: {error!r}") from error
         return agent
 
 
@@ -390,89 +378,3 @@ def _finite_reward(reward: Any) -> float:
     if not abs(number) <= checks.LARGEST:
         raise ValueError(f"reward must be finite, not {number} (at most {checks.LARGEST:g} in size)")
     return number
-
-
-def _leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
-    """The arrays of a state by name, through nested NamedTuples and tuples."""
-    if isinstance(state, np.ndarray):
-        return [(prefix, state)]
-    names = getattr(state, "_fields", range(len(state)))
-    return [
-        leaf
-        for name, part in zip(names, state, strict=True)
-        for leaf in _leaves(part, f"{prefix}.{name}" if prefix else str(name))
-    ]
-
-
-def _plain(value: Any) -> Any:
-    """Policies, NumPy's numbers and arrays as JSON knows them."""
-    if is_dataclass(value) or hasattr(value, "_fields"):
-        return _describe_policy(value)
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def _numpy_state(saved: dict[str, Any]) -> dict[str, Any]:
-    inner = {key: np.array(part, np.uint64) for key, part in saved["state"].items()}
-    return {**saved, "state": inner}
-
-
-def _describe_policy(policy: Any) -> dict[str, Any]:
-    """Its name and its parameters, through the policies that it may hold."""
-    names = [field.name for field in fields(policy)] if is_dataclass(policy) else policy._fields
-    return {"name": type(policy).__name__, "parameters": {name: _plain(getattr(policy, name)) for name in names}}
-
-
-def _restore_policy(saved: dict[str, Any], given: Any) -> Any:
-    name = saved["name"]
-    if given is not None:
-        if _describe_policy(given) != saved:
-            raise UnreadableAgent(f"the saved agent's policy is {name}({saved['parameters']}), not {given!r}")
-        return given
-    return _revive(saved)
-
-
-def _revive(saved: Any) -> Any:
-    """The policies of this library from their descriptions, wherever they stand."""
-    if isinstance(saved, list):
-        return tuple(_revive(part) for part in saved)
-    if not isinstance(saved, dict):
-        return saved
-    known = {entry.policy.__name__: entry.policy for entry in policies.CATALOGUE.values()}
-    name = saved["name"]
-    if name not in known:
-        raise UnreadableAgent(f"the saved agent's policy {name} is not of this library: Agent.load(path, policy=...)")
-    return known[name](**{key: _revive(value) for key, value in saved["parameters"].items()})
-
-
-def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write to a temporary name and rename: a reader sees the old file or the whole new one."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _read_whole(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        whole = path.read_bytes()
-        with np.load(io.BytesIO(whole), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        version = header["albatross-agent"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # damage can surface as anything: zip, zlib, JSON, shapes
-        raise UnreadableAgent(f"{path} is cut or is not a saved agent: {error}") from error
-    if version != _FORMAT:
-        raise UnreadableAgent(f"{path} is of format {version}, this version of Albatross reads format {_FORMAT}")
-    return header, arrays

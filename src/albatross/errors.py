@@ -7,5 +7,5 @@ class UnknownDecision(ValueError):
     """A reward for a decision that is not pending: already rewarded, forgotten, or made by another agent."""
 
 
-class UnreadableAgent(ValueError):
-    """A saved agent that is cut, is not an agent, or is of another version."""
+class UnreadableFile(ValueError):
+    """A saved agent or fleet that is cut, is something else, or is of another version."""
