@@ -120,7 +120,8 @@ class generic:
         self.__name__ = name
         self._functions: dict[type, Any] = {}
         self._fallback = compiled(fallback) if fallback else None
-        overload(self, jit_options=_OPTIONS, strict=False)(self._implement)
+        # Inlined, a verb costs no counting of references to the arrays of a state.
+        overload(self, jit_options={**_OPTIONS, "forceinline": True}, strict=False)(self._implement)
 
     def __call__(self, subject: Any, *args: Any) -> Any:
         return self._find(type(subject))(subject, *args)

@@ -8,6 +8,8 @@ from albatross.linalg.ridge import (
     Ridge,
     absorb,
     bias_estimates,
+    combined,
+    dot,
     forget,
     joint,
     learn,
@@ -18,6 +20,7 @@ from albatross.linalg.ridge import (
     ridge,
     row_norms,
     row_squares,
+    times,
 )
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "Ridge",
     "absorb",
     "bias_estimates",
+    "combined",
+    "dot",
     "forget",
     "joint",
     "learn",
@@ -38,4 +43,5 @@ __all__ = [
     "ridge",
     "row_norms",
     "row_squares",
+    "times",
 ]

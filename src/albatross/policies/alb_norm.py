@@ -20,7 +20,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import initial_norm_bound
-from albatross.linalg import Ridge, absorb, forget, norm, ridge
+from albatross.linalg import Ridge, absorb, dot, forget, norm, ridge
 from albatross.policies.oful_plus import (
     OFULPlusParameters,
     OFULPlusState,
@@ -151,21 +151,21 @@ def noise_size_alb_norm(policy: ALBNormParameters, n_arms, dim):
 
 
 @compiled
-def exploring(policy, state):
+def exploring(policy, clock):
     """Whether the start, 2 tau plays of one arm, is still on."""
-    return state.clock[_EXPLORED] < 2.0 * policy.explore
+    return clock[_EXPLORED] < 2.0 * policy.explore
 
 
 @compiled
-def epoch_policy(policy, state):
+def epoch_policy(policy, clock, norm_bounds):
     """OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
-    epoch = state.clock[_EPOCH]
-    doubled = 2.0**epoch
+    epoch = clock[_EPOCH]
+    doubled = math.ldexp(1.0, epoch)
     rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
     first = policy.first
     return OFULPlusParameters(
         first.form,
-        state.norm_bounds[epoch],
+        norm_bounds[epoch],
         rounds,
         first.delta / doubled,
         first.sigma,
@@ -177,12 +177,12 @@ def epoch_policy(policy, state):
 
 @select.register
 def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
-    if exploring(policy, state):
+    if exploring(policy, state.clock):
         arm, propensity = state.clock[_ARM], 1.0
         if not offer.eligible[arm]:
             arm, propensity = pick_uniformly(offer.eligible, noise[0])
         return Choice(arm, offer.contexts[arm], np.inf, np.inf, propensity, np.empty(0))
-    return select(epoch_policy(policy, state), state.inner, offer, noise[:0])
+    return select(epoch_policy(policy, state.clock, state.norm_bounds), state.inner, offer, noise[:0])
 
 
 @update.register
@@ -190,14 +190,14 @@ def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
     arm, each = choice.arm, reward / n
     for _ in range(n):
         state.pulls[arm] += 1.0
-        if exploring(policy, state) and arm == state.clock[_ARM]:
+        if exploring(policy, state.clock) and arm == state.clock[_ARM]:
             explore_pair(policy, state, choice.action, each)
             continue
         if policy.restart and state.inner.fit.weight[arm] == 0.0:
             remember(state.forced[arm], choice.action, each)
-        inner = epoch_policy(policy, state)
+        inner = epoch_policy(policy, state.clock, state.norm_bounds)
         update(inner, state.inner, choice, each, 1)
-        if state.inner.plays[0] >= inner.rounds and not exploring(policy, state):
+        if state.inner.plays[0] >= inner.rounds and not exploring(policy, state.clock):
             end_epoch(policy, state, inner)
 
 
@@ -217,12 +217,12 @@ def explore_pair(policy, state, x, reward):
         remember(state.half_pair, x, reward)
     else:
         difference = state.half_pair[:dim] - x
-        size = np.dot(difference, difference)
+        size = dot(difference, difference)
         if state.clock[_EXPLORED] == 1 and size > 0.0:
             forget(state.start, _HARDLY_ANY * size)  # hardly any in the contexts' own unit
         absorb(state.start, difference, state.half_pair[dim] - reward)
     state.clock[_EXPLORED] += 1
-    if not exploring(policy, state):
+    if not exploring(policy, state.clock):
         state.norm_bounds[0] = initial_norm_bound(
             norm(state.start.theta), policy.explore, dim, policy.first.sigma, policy.delta_explore
         )
@@ -246,8 +246,8 @@ def end_epoch(policy, state, inner):
 
 @diagnostics.register
 def diagnostics_alb_norm(policy: ALBNormParameters, state) -> dict[str, Any]:
-    epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state)
-    found = diagnostics(epoch_policy(policy, state), state.inner)
+    epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state.clock)
+    found = diagnostics(epoch_policy(policy, state.clock, state.norm_bounds), state.inner)
     if not started:  # there is no bound yet to make a radius from
         found.update(norm_bound=None, radius=None, optimistic_biases=None)
     return {

@@ -18,7 +18,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import FORMS, bias_width, bias_widths, radius
-from albatross.linalg import Joint, absorb, bias_estimates, forget, joint, learn, ridge, row_norms
+from albatross.linalg import Joint, absorb, bias_estimates, dot, forget, joint, learn, norm, ridge
 from albatross.protocol import compiled, diagnostics, generic, init, resolve, score, tie_priority, update
 
 
@@ -186,10 +186,14 @@ def ball_radius(policy, state):
 
 @score.register
 def score_oful_plus(policy: OFULPlusParameters, state, offer, noise):
-    dim = offer.contexts.shape[1]
-    widths = bias_widths(policy.form, state.fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
-    widths += ball_radius(policy, state) * row_norms(offer.contexts)
-    return biases(state.fit) + offer.contexts @ state.fit.theta + widths, widths
+    fit, dim = state.fit, offer.contexts.shape[1]
+    scores, reach = biases(fit), ball_radius(policy, state)
+    widths = bias_widths(policy.form, fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
+    for arm in range(scores.size):
+        x = offer.contexts[arm]
+        widths[arm] += reach * norm(x)
+        scores[arm] += dot(x, fit.theta) + widths[arm]
+    return scores, widths
 
 
 @update.register

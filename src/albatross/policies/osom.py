@@ -17,7 +17,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import bias_widths
-from albatross.linalg import row_norms
+from albatross.linalg import row_norms, times
 from albatross.policies.oful_plus import (
     OFULPlusParameters,
     OFULPlusState,
@@ -94,7 +94,7 @@ def select_osom(policy: OSOMParameters, state, offer, noise):
     bonus = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
     reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
     simple = fit.reward_sum / np.maximum(fit.weight, 1.0) + bonus
-    optimistic = biases(fit) + offer.contexts @ fit.theta + bonus + reach
+    optimistic = biases(fit) + times(offer.contexts, fit.theta) + bonus + reach
 
     simple_arm = pick_best(simple, offer, state.complex.priority)
     complex_arm = pick_best(optimistic, offer, state.complex.priority)
