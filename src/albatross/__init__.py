@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from albatross import bounds, confidence, environments, linalg, policies, protocol
     from albatross.agent import Agent, Decision
+    from albatross.fleet import Choices, Fleet
     from albatross.simulation import Run, simulate
 
 __all__ = [
     "Agent",
+    "Choices",
     "Decision",
+    "Fleet",
     "Run",
     "bounds",
     "confidence",
@@ -32,7 +35,14 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+source"
 
-_HOMES = {"Agent": "agent", "Decision": "agent", "Run": "simulation", "simulate": "simulation"}
+_HOMES = {
+    "Agent": "agent",
+    "Choices": "fleet",
+    "Decision": "agent",
+    "Fleet": "fleet",
+    "Run": "simulation",
+    "simulate": "simulation",
+}
 
 
 def __getattr__(name: str) -> Any:

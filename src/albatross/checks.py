@@ -75,14 +75,19 @@ def numbers(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """`value` as a C-ordered float array of finite numbers, copied only if need be; None in `shape` is any length."""
+def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """`value` as a C-ordered float array, copied only if need be; None in `shape` is any length."""
     array = numbers(name, value)
     fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """The same, of finite numbers."""
+    array = real_array(name, value, shape)
     good = np.abs(array) <= LARGEST
     if not good.all():
         where = tuple(int(i) for i in np.argwhere(~good)[0])

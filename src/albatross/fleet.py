@@ -1,0 +1,327 @@
+"""Fleet: one policy for many users, each with what it has learnt of them alone, a batch of events at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
+from albatross import checks, saving
+from albatross.errors import UnknownDecision, UnreadableFile
+from albatross.protocol import (
+    Choice,
+    Offer,
+    compiled,
+    diagnostics,
+    entry,
+    init,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+
+class Choices(NamedTuple):
+    """What a fleet chose for a batch of m events: all that `update` needs, however late the rewards come."""
+
+    users: np.ndarray  # (m,) int64
+    arms: np.ndarray  # (m,) int64
+    actions: np.ndarray  # (m, d) the chosen arms' contexts
+    scores: np.ndarray  # (m,) what the policy maximised; inf for a first play that every arm gets
+    widths: np.ndarray  # (m,) the part of the score that is exploration
+    propensities: np.ndarray  # (m,) the probability of this arm, NaN where the policy does not know it
+    tags: np.ndarray  # (m, tag_size) the policy's own notes to its later self
+
+    def rows(self, which: Any) -> Choices:
+        """Some of the events, by a mask or by their numbers."""
+        return Choices(*(column[which] for column in self))
+
+
+# ------------------------------------------------------------------------------------------- one state of many
+
+
+def state_of(states: Any, user: int) -> Any:
+    """The state of one user: views of arrays that have all users along their first axis."""
+    if isinstance(states, np.ndarray):
+        return states[user]
+    parts = tuple(state_of(part, user) for part in states)
+    return type(states)(*parts) if hasattr(states, "_fields") else parts
+
+
+@intrinsic
+def unowned(typing, view):
+    """The view without a share in what it views, which outlives it here: counting shares is half of a small policy."""
+
+    def generate(context, builder, signature, args):
+        array = make_array(signature.return_type)(context, builder, value=args[0])
+        array.meminfo = context.get_constant_null(types.voidptr)
+        return array._getvalue()
+
+    return view(view), generate
+
+
+@overload(state_of, strict=False)
+def _compile_state_of(states, user):
+    if isinstance(states, types.Array):
+        return lambda states, user: unowned(states[user])
+    if hasattr(states, "instance_class"):
+        kind = states.instance_class
+        return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))
+    if len(states) == 0:
+        return lambda states, user: ()
+    return lambda states, user: (state_of(states[0], user), *state_of(states[1:], user))
+
+
+def stacked(states: list[Any]) -> Any:
+    """States of the same policy as one, with all users along the first axis of its arrays."""
+    first = states[0]
+    if isinstance(first, np.ndarray):
+        return np.stack(states)
+    parts = tuple(stacked(list(column)) for column in zip(*states, strict=True))
+    return type(first)(*parts) if hasattr(first, "_fields") else parts
+
+
+@compiled
+def all_finite(contexts):
+    """Whether every number may be used; in one pass, where NumPy would take three and memory for two."""
+    wrong = 0
+    for value in contexts.flat:
+        wrong += not abs(value) <= checks.LARGEST
+    return wrong == 0
+
+
+@entry
+def choose(policy, states, users, contexts, eligible, pending, noise, choices):
+    """One choice an event, one event after the other: a user may come twice."""
+    for event in range(users.size):
+        user = users[event]
+        offer = Offer(contexts[event], eligible[event], pending[user])
+        choice = select(policy, state_of(states, user), offer, noise[event])
+        pending[user, choice.arm] += 1
+        choices.arms[event] = choice.arm
+        choices.scores[event] = choice.score
+        choices.widths[event] = choice.width
+        choices.propensities[event] = choice.propensity
+        for j in range(choice.action.size):
+            choices.actions[event, j] = choice.action[j]
+        for j in range(choice.tag.size):
+            choices.tags[event, j] = choice.tag[j]
+
+
+@entry
+def learn(policy, states, choices, rewards):
+    """One reward an event."""
+    for event in range(rewards.size):
+        choice = Choice(
+            choices.arms[event],
+            choices.actions[event],
+            choices.scores[event],
+            choices.widths[event],
+            choices.propensities[event],
+            choices.tags[event],
+        )
+        update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
+
+
+# ------------------------------------------------------------------------------------------------------ the fleet
+
+
+class Fleet:
+    """A bandit for every user: `select` arms for a batch of events, play them, `update` with their rewards.
+
+    Users are numbers from 0. The fleet keeps nothing of a choice but that its arm has one pending; whoever plays it
+    keeps the choice until the reward is there, and calls `drop` where none will come. `horizon` is how many rounds a
+    user is expected to play, for policies that want to know.
+
+    >>> from albatross import policies
+    >>> fleet = Fleet(policies.LinTS(sigma=0.5), n_users=1_000, n_arms=3, dim=2, seed=0)
+    >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
+    >>> choices = fleet.select([17, 4], contexts)
+    >>> fleet.update(choices, [0.7, -0.2])
+    >>> int(fleet.diagnostics(17)["pulls"].sum()), int(fleet.diagnostics(18)["pulls"].sum())
+    (1, 0)
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        *,
+        n_users: int,
+        n_arms: int,
+        dim: int,
+        horizon: int | None = None,
+        seed: int | np.random.SeedSequence | None = None,
+    ) -> None:
+        for name, value in (("n_users", n_users), ("n_arms", n_arms), ("dim", dim)):
+            checks.whole(name, value, least=1)
+        if horizon is not None:
+            checks.rounds("horizon", horizon)
+        if not isinstance(seed, np.random.SeedSequence | None):
+            checks.whole("seed", seed, least=0)
+        if on_ball(policy):
+            raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
+        self.policy, self.n_arms, self.dim, self.horizon = policy, int(n_arms), int(dim), horizon
+        self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
+        self._rng = np.random.Generator(np.random.SFC64(seed))
+        self._states = self._newcomers(int(n_users))
+        self._pending = np.zeros((n_users, n_arms), np.int32)  # choices of each arm whose reward has not come yet
+        self._lock = threading.Lock()
+
+    def _newcomers(self, n_users: int) -> Any:
+        return stacked([init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users)])
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return len(self._pending)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that all users take."""
+        return sum(array.nbytes for _, array in saving.leaves(self._states)) + self._pending.nbytes
+
+    def __repr__(self) -> str:
+        return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
+
+    def add_users(self, n_users: int) -> np.ndarray:
+        """Take in so many new users, of whom nothing is known; returns their numbers."""
+        checks.whole("n_users", n_users, least=1)
+        known, new = self.n_users, self._newcomers(int(n_users))
+        self._states = _joined(self._states, new)
+        self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
+        return np.arange(known, self.n_users)
+
+    # ---------------------------------------------------------------------------------------- events and rewards
+
+    def select(self, users: Any, contexts: Any, eligible: Any = None) -> Choices:
+        """Choose an arm for each of m events: users (m,), contexts (m, K, d), eligible a mask (m, K) or (K,)."""
+        users = self._known(users)
+        m, table = len(users), (len(users), self.n_arms)
+        contexts = checks.real_array("contexts", contexts, (*table, self.dim))
+        if not all_finite(contexts):
+            checks.finite_array("contexts", contexts, (*table, self.dim))
+        mask = self._mask(eligible, table)
+        tags = np.empty((m, tag_size(self._parameters)))
+        choices = Choices(users, np.empty(m, np.int64), np.empty((m, self.dim)), *np.empty((3, m)), tags)
+        with self._lock:
+            noise = self._rng.standard_normal((m, noise_size(self._parameters, self.n_arms, self.dim)))
+            choose(self._parameters, self._states, users, contexts, mask, self._pending, noise, choices)
+        return choices
+
+    def update(self, choices: Choices, rewards: Any) -> None:
+        """Take the rewards (m,) of choices, of a batch or of some `choices.rows(...)`; each is rewarded once."""
+        choices = self._chosen(choices)
+        rewards = checks.finite_array("rewards", rewards, (len(choices.users),))
+        with self._lock:
+            self._settle(choices)
+            learn(self._parameters, self._states, choices, rewards)
+
+    def drop(self, choices: Choices) -> None:
+        """Say that these choices will never be rewarded."""
+        choices = self._chosen(choices)
+        with self._lock:
+            self._settle(choices)
+
+    def diagnostics(self, user: int) -> dict[str, Any]:
+        """What the policy has learnt of one user."""
+        (known,) = self._known([user])
+        with self._lock:
+            return diagnostics(self._parameters, state_of(self._states, known))
+
+    # ------------------------------------------------------------------------------------------------- the border
+
+    def _known(self, users: Any) -> np.ndarray:
+        users = checks.numbers("users", users)
+        if users.ndim != 1 or not (np.issubdtype(users.dtype, np.integer) or users.size == 0):
+            raise ValueError(f"users must be a list of whole numbers, got shape {users.shape} of {users.dtype}")
+        if users.size and not (users.min() >= 0 and users.max() < self.n_users):
+            wrong = users.min() if users.min() < 0 else users.max()
+            raise ValueError(f"user {wrong} is unknown: this fleet has users 0 to {self.n_users - 1}")
+        return np.ascontiguousarray(users, np.int64)
+
+    def _mask(self, eligible: Any, table: tuple[int, int]) -> np.ndarray:
+        if eligible is None:
+            return np.ones(table, bool)
+        mask = checks.numbers("eligible", eligible)
+        if mask.dtype != bool or mask.shape not in (table, table[1:]):
+            raise ValueError(
+                f"eligible must be a mask of booleans of shape {table} or {table[1:]}, "
+                f"got shape {mask.shape} of {mask.dtype}"
+            )
+        if not mask.any(axis=-1).all():
+            raise ValueError("eligible is False for every arm of an event: at least one must be eligible")
+        return np.ascontiguousarray(np.broadcast_to(mask, table))
+
+    def _chosen(self, choices: Choices) -> Choices:
+        """Choices that can be this fleet's, C-ordered as compiled code wants them."""
+        if not isinstance(choices, Choices):
+            raise ValueError(f"choices must be what select returned, or some rows of it, not {type(choices).__name__}")
+        self._known(choices.users)
+        if choices.actions.shape != (len(choices.users), self.dim) or choices.arms.max(initial=0) >= self.n_arms:
+            raise ValueError(
+                f"these choices are of another fleet: this one has {self.n_arms} arms, {self.dim} features"
+            )
+        return Choices(*map(np.ascontiguousarray, choices))
+
+    def _settle(self, choices: Choices) -> None:
+        """Take choices off what is pending; nothing is taken where one of them is not."""
+        where = choices.users, choices.arms
+        np.subtract.at(self._pending, where, 1)
+        settled = self._pending[where] >= 0
+        if not settled.all():
+            np.add.at(self._pending, where, 1)
+            row = int(np.argmin(settled))
+            raise UnknownDecision(
+                f"user {choices.users[row]} has no pending choice of arm {choices.arms[row]}: "
+                "it was rewarded or dropped before"
+            )
+
+    # ----------------------------------------------------------------------------------------------- save and load
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what is known of all users as one file: arrays and JSON, no code."""
+        with self._lock:
+            header = {
+                "policy": saving.describe_policy(self.policy),
+                "n_users": self.n_users,
+                "n_arms": self.n_arms,
+                "dim": self.dim,
+                "horizon": self.horizon,
+                "rng": saving.describe_rng(self._rng),
+            }
+            arrays = {**saving.state_arrays(self._states), "pending": self._pending}
+            saving.write(path, kind="fleet", header=header, arrays=arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Any = None) -> Fleet:
+        """Read a saved fleet, which goes on bit for bit. `policy` is needed for a policy of your own."""
+        header, arrays = saving.read(path, kind="fleet")
+        try:
+            policy = saving.restore_policy(header["policy"], policy)
+            sizes = {name: header[name] for name in ("n_users", "n_arms", "dim", "horizon")}
+            fleet = cls(policy, **sizes, seed=0)
+            saving.fill_state(fleet._states, arrays, path=Path(path))
+            fleet._pending[...] = arrays["pending"]
+            fleet._rng = saving.restore_rng(header["rng"])
+        except UnreadableFile:
+            raise
+        except Exception as error:  # whatever a damaged header or array may cause
+            raise UnreadableFile(f"{path} is not a whole saved fleet: {error!r}") from error
+        return fleet
+
+
+def _joined(states: Any, more: Any) -> Any:
+    """The same state with more users."""
+    if isinstance(states, np.ndarray):
+        return np.concatenate([states, more])
+    parts = tuple(_joined(part, added) for part, added in zip(states, more, strict=True))
+    return type(states)(*parts) if hasattr(states, "_fields") else parts
