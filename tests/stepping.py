@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from albatross import Agent
-from albatross.saving import leaves
 from albatross.environments.ball import draw_luck
 from albatross.policies.ball_fit import narrow
 from albatross.protocol import Rounds, begin, draw, init
+from albatross.saving import leaves
 from albatross.simulation import _CHUNK_BYTES, _ROUNDS_AT_ONCE, streams
 
 

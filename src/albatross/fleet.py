@@ -72,7 +72,7 @@ def unowned(typing, view):
 @overload(state_of, strict=False)
 def _compile_state_of(states, user):
     if isinstance(states, types.Array):
-        return lambda states, user: unowned(states[user])
+        return lambda states, user: unowned(states[user])  # type: ignore[call-arg]
     if hasattr(states, "instance_class"):
         kind = states.instance_class
         return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))
@@ -210,8 +210,9 @@ class Fleet:
         if not all_finite(contexts):
             checks.finite_array("contexts", contexts, (*table, self.dim))
         mask = self._mask(eligible, table)
+        scores, widths, propensities = np.empty((3, m))
         tags = np.empty((m, tag_size(self._parameters)))
-        choices = Choices(users, np.empty(m, np.int64), np.empty((m, self.dim)), *np.empty((3, m)), tags)
+        choices = Choices(users, np.empty(m, np.int64), np.empty((m, self.dim)), scores, widths, propensities, tags)
         with self._lock:
             noise = self._rng.standard_normal((m, noise_size(self._parameters, self.n_arms, self.dim)))
             choose(self._parameters, self._states, users, contexts, mask, self._pending, noise, choices)

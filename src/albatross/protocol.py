@@ -121,7 +121,8 @@ class generic:
         self._functions: dict[type, Any] = {}
         self._fallback = compiled(fallback) if fallback else None
         # Inlined, a verb costs no counting of references to the arrays of a state.
-        overload(self, jit_options={**_OPTIONS, "forceinline": True}, strict=False)(self._implement)
+        options: Any = {**_OPTIONS, "forceinline": True}
+        overload(self, jit_options=options, strict=False)(self._implement)
 
     def __call__(self, subject: Any, *args: Any) -> Any:
         return self._find(type(subject))(subject, *args)
