@@ -72,7 +72,7 @@ def unowned(typing, view):
 @overload(state_of, strict=False)
 def _compile_state_of(states, user):
     if isinstance(states, types.Array):
-        return lambda states, user: unowned(states[user])  # type: ignore[call-arg]
+        return lambda states, user: unowned(states[user])
     if hasattr(states, "instance_class"):
         kind = states.instance_class
         return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))

@@ -359,7 +359,7 @@ def simulate(
 
     stop = threading.Event()
 
-    with threadpool_limits(1, user_api="blas"), _progress_bar(horizon * trials, progress) as advance:
+    with threadpool_limits(1, user_api="blas"), progress_bar(horizon * trials, progress) as advance:
         setting = _Setting(list(named.values()), env, horizon, seed, grid, blocks, advance, stop)
 
         def run_trial(trial: int) -> Any:
@@ -416,7 +416,7 @@ def _in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event
 
 
 @contextmanager
-def _progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
+def progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
     """Yields a function that takes rounds done; draws a bar where one is wanted and rich is installed."""
     if wanted is None:
         wanted = sys.stderr.isatty()

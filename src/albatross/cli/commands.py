@@ -45,7 +45,7 @@ def albatross() -> None:
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d 6, g and h 5, nested 10, e-literal 3]",
+    help="Trials of each panel.  [default: 25; d 6, g, h and users 5, nested 10, e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
@@ -53,7 +53,8 @@ def albatross() -> None:
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     default=None,
-    help="Panels g and h: a ranking file of your own (svmlight with ratings), such as set2.test.txt.",
+    help="Of your own: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table of "
+    "ratings (user, item, rating).",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
 @_plainly
@@ -64,13 +65,14 @@ def reproduce(
 
     Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
     ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
-    estimates of the norm; nested, finitely many arms with nested feature maps (beyond the paper's figure); e-literal,
-    panel e without the change that makes it come out (some minutes). A panel that is in the output folder already, made
-    by the same code with the same settings, is not run again.
+    estimates of the norm; nested, finitely many arms with nested feature maps, and users, a bandit for each of many
+    users of different norms (both beyond the paper's figure); e-literal, panel e without the change that makes it come
+    out (some minutes). A panel that is in the output folder already, made by the same code with the same settings, is
+    not run again.
     """
     from rich.console import Console
 
-    from albatross.experiments import PANELS, rated_rows, results
+    from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.report.tables import print_panel
 
     console = Console()
@@ -80,10 +82,14 @@ def reproduce(
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)}")
     known = dict(PANELS)
     if data is not None:
-        if not set(chosen) & set(rated_rows.PANELS):
-            raise click.ClickException("--data is for panels g and h: albatross reproduce g h --data PATH")
-        settings = rated_rows.with_data(rated_rows.SETTINGS, data)
-        known.update({name: panel._replace(settings=settings) for name, panel in rated_rows.PANELS.items()})
+        wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
+        if not panels or len(wanting) != 1:
+            raise click.ClickException(
+                "--data is a ranking file for panels g and h, or a ratings file for users: "
+                "albatross reproduce g h --data PATH, albatross reproduce users --data PATH"
+            )
+        settings = wanting[0].with_data(wanting[0].SETTINGS, data)
+        known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
     for name in chosen:
         panel = known[name]
         number = trials if trials is not None else panel.quick_trials if quick else panel.trials

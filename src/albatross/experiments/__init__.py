@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from albatross.experiments import dim_refinement, dim_regret, nested, norm_estimates, norm_regret, rated_rows
+from albatross.experiments import dim_refinement, dim_regret, nested, norm_estimates, norm_regret, rated_rows, users
 from albatross.experiments.results import Panel
 
 PANELS: dict[str, Panel] = {
@@ -12,5 +12,6 @@ PANELS: dict[str, Panel] = {
     **dim_refinement.PANELS,
     **rated_rows.PANELS,
     **nested.PANELS,
+    **users.PANELS,
     **dim_regret.LITERAL,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ _TITLES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data":
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same on a ranking file of one's own, with the paper's sizes as far as the file has them."""
-    ranking = datasets.read_ranking(path)
+    ranking = _read(str(path))
     rows, columns = ranking.features.shape
     varying = int((np.ptp(ranking.features, axis=0) > 0.0).sum())
     sizes = {"n_arms": min(500, max(2, rows // 40)), "columns": min(50, varying), "rows": min(20_000, rows)}
@@ -61,7 +62,13 @@ def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
         return datasets.yandex()
     if source == "generated":
         return datasets.generate_ranking()
-    return datasets.read_ranking(Path(settings["sources"][source]["path"]))
+    return _read(settings["sources"][source]["path"])
+
+
+@lru_cache(maxsize=1)
+def _read(path: str) -> datasets.Ranking:
+    """A user's file, which may be large, once for its shape and for both panels."""
+    return datasets.read_ranking(Path(path))
 
 
 def contenders(settings: Mapping[str, Any], sigma: float) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float 
     return Joint(bias, np.zeros(n_arms), np.zeros((n_arms, dim)), *ridge(dim, strength=strength))
 
 
-# Plain loops for products with one vector: BLAS is no faster at 75 rows of 50 numbers, and loses a tenth of a microsecond
-# a call, which at 10 rows of 16 is the larger part. A sum in the written order would wait for itself at every term, hence
-# "reassoc".
+# Plain loops for products with one vector: BLAS is no faster at 75 rows of 50 numbers, and loses a tenth of a
+# microsecond a call, which at 10 rows of 16 is the larger part. A sum in the written order would wait for itself at
+# every term, hence "reassoc".
 
 
 @partial(compiled, fastmath={"reassoc"})

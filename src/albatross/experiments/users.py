@@ -1,0 +1,266 @@
+"""A bandit for every user: news outlets as arms, stories as contexts, and users who care for topics or for outlets.
+
+Ghosh, Sankararaman and Ramchandran (2021), Motivating Example: the mean reward of outlet i for user u is
+mu_{u,i} + <alpha_i, theta_u>. Some users read what is on their topics (theta_u long), others what their outlet writes
+(theta_u = 0), and nobody knows beforehand who is who. One common bound on the norm must fit the most topic-driven user;
+ALB-Norm finds each user's own. On a ratings set, arms are groups of similar items, contexts are the items' factors
+within their group, and every user's mu and theta are fitted to the ratings that the user gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import spearmanr
+
+from albatross import Fleet, datasets, policies
+from albatross.experiments.results import Outcome, Panel, claim
+from albatross.normals import fill_normal
+from albatross.report import figures
+from albatross.simulation import progress_bar, streams
+
+SETTINGS: dict[str, Any] = {
+    "users": 200,
+    "n_arms": 10,
+    "dim": 16,
+    "rounds": 1_000,
+    "largest_norm": 3.0,
+    "without_interest": 0.25,  # share of users with theta = 0
+    "noise_sd": 0.5**0.5,
+    "epoch_length": 100,
+    "delta": 0.1,
+}
+LABELS = {
+    "alb-norm": "ALB-Norm",
+    "oful-plus": "OFUL+, one bound for all",
+    "osom": "OSOM, one bound for all",
+    "lints": "LinTS",
+    "ucb": "UCB, blind to contexts",
+}
+
+
+class Population(NamedTuple):
+    """Users, and what they are shown."""
+
+    thetas: np.ndarray  # (N, d)
+    biases: np.ndarray  # (N, K)
+    noise_sd: float
+    items: list[np.ndarray] | None = None  # of each arm, the contexts (n, d) that it has; None for N(0, I)
+
+    @property
+    def norms(self) -> np.ndarray:
+        """(N,)."""
+        return np.linalg.norm(self.thetas, axis=1)
+
+
+def generated(settings: Mapping[str, Any], rng: np.random.Generator) -> Population:
+    """Users with norms from 0 up to the largest."""
+    n_users, n_arms, dim = settings["users"], settings["n_arms"], settings["dim"]
+    norms = settings["largest_norm"] * rng.random(n_users)
+    norms[rng.permutation(n_users)[: round(settings["without_interest"] * n_users)]] = 0.0
+    directions = rng.standard_normal((n_users, dim))
+    thetas = norms[:, None] * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    return Population(thetas, rng.uniform(-1.0, 1.0, (n_users, n_arms)), settings["noise_sd"])
+
+
+def rated(settings: Mapping[str, Any], rng: np.random.Generator) -> Population:
+    """Users of a ratings set, with the parameters that explain their ratings best, in units of the noise."""
+    from sklearn.cluster import KMeans
+
+    ratings = datasets.read_ratings(Path(settings["path"]), rank=settings["dim"])
+    n_arms, dim = settings["n_arms"], settings["dim"]
+    groups = KMeans(n_arms, n_init=5, random_state=0).fit_predict(ratings.factors)
+    counts = np.bincount(groups, minlength=n_arms)
+    centres = np.array([np.bincount(groups, column, n_arms) / counts for column in ratings.factors.T]).T
+    contexts = ratings.factors - centres[groups]
+    contexts /= np.sqrt((contexts**2).mean(axis=0)).clip(min=1e-12)  # mean square 1, as for generated users
+    busy = np.flatnonzero(np.diff(ratings.matrix.indptr) >= n_arms + dim)
+    if busy.size == 0:
+        raise ValueError(f"no user rated {n_arms + dim} items, as many as there are parameters to fit")
+    chosen = np.sort(rng.permutation(busy)[: settings["users"]])
+    fits = [_fitted(ratings.matrix[[user]], groups, contexts, n_arms) for user in chosen]
+    noise_sd = float(np.sqrt(np.mean(np.concatenate([residuals for _, _, residuals in fits]) ** 2)))
+    if noise_sd == 0.0:
+        raise ValueError("the ratings are explained without any noise: there is nothing to learn")
+    thetas, biases = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
+    items = [np.ascontiguousarray(contexts[groups == arm]) for arm in range(n_arms)]
+    return Population(thetas / noise_sd, biases / noise_sd, 1.0, items)
+
+
+def _fitted(row: Any, groups: np.ndarray, contexts: np.ndarray, n_arms: int) -> tuple[np.ndarray, ...]:
+    """Ridge regression of one user's ratings on a mean, group biases and contexts: theta, biases, residuals."""
+    design = np.hstack([np.eye(n_arms)[groups[row.indices]], contexts[row.indices]])
+    values = row.data - row.data.mean()
+    fitted = np.linalg.solve(design.T @ design + np.eye(design.shape[1]), design.T @ values)
+    return fitted[n_arms:], fitted[:n_arms], values - design @ fitted
+
+
+def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The same on a ratings file of one's own, with as many arms and factors as its items allow."""
+    n_users, n_items = datasets.read_ratings(path, rank=1).matrix.shape
+    sizes = {"n_arms": min(settings["n_arms"], n_items // 2), "dim": min(settings["dim"], (min(n_users, n_items)) // 4)}
+    if min(sizes.values()) < 1:
+        raise ValueError(f"{path} has {n_users} users and {n_items} items: too few for groups of items with factors")
+    unused = ("largest_norm", "without_interest", "noise_sd")
+    kept = {key: value for key, value in settings.items() if key not in unused}
+    return {**kept, **sizes, "path": str(path), "shape": [n_users, n_items]}
+
+
+def contenders(settings: Mapping[str, Any], population: Population) -> dict[str, Any]:
+    """What is told of the norm is what holds for every user."""
+    told = {"sigma": population.noise_sd, "delta": settings["delta"]}
+    bound = {"norm_bound": settings.get("largest_norm", float(population.norms.max()))}
+    return {
+        "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **told),
+        "oful-plus": policies.OFULPlus(**bound, **told),
+        "osom": policies.OSOM(**bound, **told),
+        "lints": policies.LinTS(sigma=population.noise_sd),
+        "ucb": policies.UCB(**told),
+    }
+
+
+def fill_contexts(contexts: np.ndarray, population: Population, rng: np.random.Generator) -> None:
+    """What every user is shown in one round."""
+    if population.items is None:
+        fill_normal(contexts, rng)
+        return
+    for arm, rows in enumerate(population.items):
+        contexts[:, arm] = rows[rng.integers(len(rows), size=len(contexts))]
+
+
+class Played(NamedTuple):
+    """One population, by every policy."""
+
+    norms: np.ndarray  # (N,)
+    regret: dict[str, np.ndarray]  # (N,) of each user at the end
+    estimates: np.ndarray  # (N,) the last norm bound of each user's ALB-Norm
+
+
+def play(settings: Mapping[str, Any], *, trial: int, seed: int, advance: Any) -> Played:
+    """Every user once a round, the same stories and the same luck for every policy."""
+    rng = streams(seed, trial)[0]
+    population = (rated if "path" in settings else generated)(settings, rng)
+    n_users, n_arms = population.biases.shape
+    shape, everybody = (n_users, n_arms, population.thetas.shape[1]), np.arange(n_users)
+    fleets = {
+        name: Fleet(policy, n_users=n_users, n_arms=n_arms, dim=shape[2], horizon=settings["rounds"], seed=seed)
+        for name, policy in contenders(settings, population).items()
+    }
+    regret = {name: np.zeros(n_users) for name in fleets}
+    contexts, noise = np.empty(shape), np.empty(shape[:2])
+    for _ in range(settings["rounds"]):
+        fill_contexts(contexts, population, rng)
+        fill_normal(noise, rng)
+        means = population.biases + np.einsum("ukd,ud->uk", contexts, population.thetas)
+        best = means.max(axis=1)
+        for name, fleet in fleets.items():
+            choices = fleet.select(everybody, contexts)
+            got = means[everybody, choices.arms]
+            fleet.update(choices, got + population.noise_sd * noise[everybody, choices.arms])
+            regret[name] += best - got
+        advance(1)
+    estimates = [fleets["alb-norm"].diagnostics(user)["norm_bounds"][-1] for user in range(n_users)]
+    return Played(population.norms, regret, np.array(estimates))
+
+
+def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """As many populations as trials."""
+    with progress_bar(trials * settings["rounds"], None) as advance:
+        populations = [play(settings, trial=trial, seed=seed, advance=advance) for trial in range(trials)]
+    totals = {name: np.array([each.regret[name].sum() for each in populations]) for name in LABELS}
+    ranks = [float(spearmanr(each.norms, each.estimates).statistic) for each in populations]
+    shares = totals["alb-norm"] / totals["oful-plus"]
+    claims = [
+        claim(
+            "ALB-Norm for every user costs less than OFUL+ with one common bound",
+            bool((shares < 1.0).all()),
+            f"{100 * shares.mean():.0f} % of its regret over all users",
+            "less in every population",
+        ),
+        claim(
+            "the estimated norms rank the users",
+            min(ranks) >= 0.8,
+            f"Spearman's correlation with the true norms {min(ranks):.2f} to {max(ranks):.2f}",
+            "at least 0.8",
+        ),
+    ]
+    norms = np.concatenate([each.norms for each in populations])
+    entries = {}
+    for name, label in LABELS.items():
+        each_user = np.concatenate([each.regret[name] for each in populations])
+        entries[name] = {
+            "label": label,
+            "final_mean": float(totals[name].mean()),
+            "final_sd": float(totals[name].std(ddof=1 if trials > 1 else 0)),
+            "per_user": {title: float(each_user[rows].mean()) for title, rows in thirds(norms).items() if rows.any()},
+        }
+    return Outcome(entries, claims, table(populations), lambda: plot(populations))
+
+
+def thirds(norms: np.ndarray) -> dict[str, np.ndarray]:
+    """Users without an interest, and the others by how strong theirs is."""
+    low, high = norms.max() / 3.0, norms.max() * 2.0 / 3.0
+    return {
+        "norm 0": norms == 0.0,
+        f"norm up to {low:.3g}": (norms > 0.0) & (norms <= low),
+        f"norm {low:.3g} to {high:.3g}": (norms > low) & (norms <= high),
+        f"norm above {high:.3g}": norms > high,
+    }
+
+
+def table(populations: list[Played]) -> dict[str, np.ndarray]:
+    """A line for every user and policy; the estimate is ALB-Norm's."""
+    parts = [
+        (name, number, user, norm, regret, estimate if name == "alb-norm" else np.nan)
+        for number, each in enumerate(populations)
+        for name in LABELS
+        for user, (norm, regret, estimate) in enumerate(zip(each.norms, each.regret[name], each.estimates, strict=True))
+    ]
+    names = ("policy", "population", "user", "norm", "regret", "norm_bound")
+    return dict(zip(names, map(np.array, zip(*parts, strict=True)), strict=True))
+
+
+def plot(populations: list[Played]) -> Figure:
+    """Regret against the user's norm, and the estimated norm against the true one."""
+    figure, (left, right) = figures.new_figure(2, widths=(1.25, 1.0), height=4.2)
+    norms = np.concatenate([each.norms for each in populations])
+    for position, (name, label) in enumerate(LABELS.items()):
+        regret = np.concatenate([each.regret[name] for each in populations])
+        colour = figures.colour(name, position)
+        left.plot(norms, regret, ".", color=colour, markersize=2.5, alpha=0.3, markeredgewidth=0)
+        middles, means = smoothed(norms, regret)
+        left.plot(middles, means, color=colour, linewidth=2.2 if name == "alb-norm" else 1.5, label=label)
+    left.set_yscale("log")
+    left.set_xlabel(r"norm of the user's $\theta$")
+    left.set_ylabel("regret of the user")
+    left.set_title("What a user costs")
+    title = f"dots: {len(norms):,} users, lines: means"
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, title=title)
+    figures.thousands(left.yaxis)
+    estimates = np.concatenate([each.estimates for each in populations])
+    right.plot(norms, estimates, ".", color=figures.colour("alb-norm"), markersize=3, alpha=0.5, markeredgewidth=0)
+    right.plot([0.0, norms.max()], [0.0, norms.max()], ":", color="#555555", linewidth=1.2, label="the norm itself")
+    right.set_xlabel(r"norm of the user's $\theta$")
+    right.set_ylabel("ALB-Norm's last bound")
+    right.set_ylim(bottom=0.0)
+    right.set_title("What ALB-Norm finds")
+    right.legend(loc="lower right")
+    return figure
+
+
+def smoothed(norms: np.ndarray, regret: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean regret of the users without an interest, and of the others in eight groups of similar norm."""
+    order = np.argsort(norms, kind="stable")
+    groups = [part for part in (order[norms[order] == 0.0], *np.array_split(order[norms[order] > 0.0], 8)) if part.size]
+    return np.array([norms[part].mean() for part in groups]), np.array([regret[part].mean() for part in groups])
+
+
+PANELS = {
+    "users": Panel(
+        "users", "a bandit for every user", SETTINGS, run, trials=5, quick_trials=1, measure="regret of all users"
+    ),
+}
