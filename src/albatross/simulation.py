@@ -340,7 +340,7 @@ def simulate(
     limit = getattr(env, "length", None)
     if limit is not None and horizon > limit:
         raise ValueError(f"horizon={horizon} is longer than the {limit} rounds of {env!r}")
-    workers = _default_workers() if workers is None else workers
+    workers = default_workers() if workers is None else workers
     checks.whole("workers", workers, least=1)
     grid = recording_grid(horizon, record)
     for each in named.values():  # a wrong parameter is told before any work, and in this thread
@@ -368,7 +368,7 @@ def simulate(
         if min(workers, trials) == 1:
             done = [run_trial(trial) for trial in range(trials)]
         else:
-            done = _in_threads(run_trial, trials, workers, stop)
+            done = in_threads(run_trial, trials, workers, stop)
 
     runs = {}
     for (name, each), played in zip(named.items(), zip(*done, strict=True), strict=True):
@@ -394,11 +394,12 @@ def _in_blocks(env: Any, wanted: bool) -> bool:
     return True
 
 
-def _default_workers() -> int:
+def default_workers() -> int:
+    """All cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
+def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
     """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
     with ThreadPoolExecutor(workers) as pool:
         try:

@@ -252,6 +252,71 @@ def compare(
 
 
 @albatross.command()
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--policies",
+    "names",
+    default=None,
+    help="Names from `albatross policies`; parameters in parentheses, as in lints(sigma=0.1).  "
+    "[default: alb-norm,lints,ucb]",
+)
+@click.option(
+    "--items",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="A table of the actions' own features, one row an action.",
+)
+@click.option(
+    "--arms",
+    type=click.Choice(["products", "actions", "disjoint", "biases"]),
+    default=None,
+    help="What contexts are made of: the actions' features and their products with the round's; the actions' features; "
+    "the round's features, for every action anew; nothing.  [default: the first that the log has features for, "
+    "but not actions]",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Parts to learn and to test.")
+@click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Replays, reordered.")
+@click.option(
+    "--draws", type=click.IntRange(min=1), default=20, show_default=True, help="Of a policy's randomness, a round."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@_plainly
+def evaluate(
+    log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int
+) -> None:
+    """Estimate from a LOG of somebody's decisions what other policies would have earned.
+
+    LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
+    Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
+    """
+    import warnings
+
+    from rich.console import Console
+
+    from albatross import evaluation
+    from albatross.environments import Logged
+    from albatross.experiments import evaluate as offline
+    from albatross.experiments.compare import split_names
+    from albatross.report.tables import plain_table
+
+    texts = split_names(offline.POLICIES if names is None else names)
+    if not texts or len(set(texts)) < len(texts):
+        raise click.ClickException("name at least one policy in --policies, and none twice")
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        read = offline.open_log(log, items=items)
+        env = Logged.from_log(read, arms)
+        contenders = offline.contenders(texts, read)
+        found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
+    title = f"{log}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} features"
+    console = Console()
+    console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
+    console.print(f"\n{offline.LEGEND}", highlight=False)
+    for note in dict.fromkeys(str(note.message) for note in notes):
+        click.echo(f"note: {note}", err=True)
+
+
+@albatross.command()
 @_plainly
 def policies() -> None:
     """List all policies: citation, setting, and what must be known beforehand."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from albatross.environments.ball import Ball
 from albatross.environments.clusters import Clusters
+from albatross.environments.logged import Logged
 from albatross.environments.mixture import Mixture
 from albatross.environments.nested import Nested
 from albatross.environments.recorded import Recorded
 
-__all__ = ["Ball", "Clusters", "Mixture", "Nested", "Recorded"]
+__all__ = ["Ball", "Clusters", "Logged", "Mixture", "Nested", "Recorded"]

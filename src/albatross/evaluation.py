@@ -1,0 +1,483 @@
+"""What would another policy have earned? Answers from a log whose actions were taken with known probabilities.
+
+*Replay* plays a learning policy on the log: a round counts, and is learnt from, if the policy chooses the logged action
+(Li, Chu, Langford and Wang 2011). If that had probability p, the round is only offered with probability min p / p: then
+every choice is met equally often, and what is accepted has the law of online play, whatever policy wrote the log.
+
+*Off-policy estimates* are of a policy that no longer learns, with probabilities pi(a|x). Of w = pi(a|x) / p they are
+
+    IPS     mean of w r                                     (Horvitz and Thompson 1952)
+    SNIPS   sum of w r / sum of w                           (Swaminathan and Joachims 2015)
+    DR      mean of sum_a pi(a|x) m(x,a) + w (r - m(x,a))   (Dudik, Langford and Li 2011)
+
+with m a ridge regression of the rewards. IPS and DR are unbiased, and w's effective sample size, (sum w)^2 / sum w^2,
+says how many rounds they rest on.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from albatross import checks
+from albatross.agent import learn_log
+from albatross.environments.logged import Logged, checked_actions, checked_propensities
+from albatross.protocol import Offer, entry, init, is_policy, noise_size, on_ball, resolve, select, tag_size, update
+from albatross.simulation import default_workers, in_threads, progress_bar, streams
+
+_CHUNK_BYTES = 1 << 20  # of contexts and noise at once
+_RIDGE = 1.0  # of the reward model: features have variance 1
+_ROUNDING = 1e-6  # by which probabilities may miss a sum of 1
+
+
+class Estimate(NamedTuple):
+    """Mean reward a round, how far it may be off, and how many rounds it rests on."""
+
+    value: float
+    standard_error: float
+    effective_sample_size: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay:
+    """What one policy earned in the rounds that it was granted, trial by trial."""
+
+    policy: Any
+    rewards: list[np.ndarray]  # of each trial, in the order they were earned
+
+    @property
+    def accepted(self) -> np.ndarray:
+        """(trials,) how many rounds counted."""
+        return np.array([len(earned) for earned in self.rewards])
+
+    @property
+    def reward(self) -> np.ndarray:
+        """(trials,) mean reward a round; NaN where none counted."""
+        return np.array([earned.mean() if earned.size else math.nan for earned in self.rewards])
+
+    @property
+    def value(self) -> float:
+        """Mean reward a round over the trials that had any."""
+        found = self.reward[self.accepted > 0]
+        return float(found.mean()) if found.size else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Mean of the trials' own. They share a log, and however they depend, their mean's is no larger."""
+        found = [_standard_error(earned) for earned in self.rewards if earned.size > 1]
+        return float(np.mean(found)) if found else math.nan
+
+    def __repr__(self) -> str:
+        rounds = f"{self.accepted.mean():,.0f} rounds in {len(self.rewards)} trials"
+        return f"Replay({self.policy!r}: {self.value:.4g} +- {self.standard_error:.2g} from {rounds})"
+
+
+class Evaluation(NamedTuple):
+    """All that a log says of one policy."""
+
+    replay: Replay | None  # None for a table of probabilities, which learns nothing
+    ips: Estimate
+    snips: Estimate
+    doubly_robust: Estimate
+
+
+# --------------------------------------------------------------------------------------------- compiled loops
+
+
+@entry
+def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
+    """Offer rounds of a log. How many the policy was granted; `earned` begins with their rewards."""
+    granted = 0
+    for t in range(actions.size):
+        choice = select(policy, state, Offer(contexts[t], eligible, pending), noise[t])
+        if choice.arm == actions[t]:
+            update(policy, state, choice, rewards[t], 1)
+            earned[granted] = rewards[t]
+            granted += 1
+    return granted
+
+
+@entry
+def count_choices(policy, state, contexts, eligible, pending, noise, counts):
+    """How often each arm would be chosen in each round, under so many rows of noise."""
+    for t in range(noise.shape[0]):
+        for i in range(noise.shape[1]):
+            counts[t, select(policy, state, Offer(contexts[t], eligible, pending), noise[t, i]).arm] += 1
+
+
+# --------------------------------------------------------------------------------------------- a policy on a log
+
+
+class _Pace(NamedTuple):
+    """How work in a thread reports and is stopped."""
+
+    advance: Callable[[int], None]
+    stop: threading.Event
+
+    def chunks(self, rows: np.ndarray, numbers_a_row: int) -> Iterator[np.ndarray]:
+        """The rows, as many at once as their numbers take little memory."""
+        size = max(1, _CHUNK_BYTES // (8 * numbers_a_row))
+        for start in range(0, len(rows), size):
+            if self.stop.is_set():
+                return
+            yield rows[start : start + size]
+            self.advance(len(rows[start : start + size]))
+
+
+class _Learner:
+    """A policy with its state and its own stream of random numbers."""
+
+    def __init__(self, policy: Any, env: Logged, horizon: int, rng: np.random.Generator) -> None:
+        self.env, self.rng = env, rng
+        self.parameters = resolve(policy, env.n_arms, env.dim, horizon)
+        self.state = init(self.parameters, env.n_arms, env.dim, rng)
+        self.noise_size = noise_size(self.parameters, env.n_arms, env.dim)
+        self.eligible, self.pending = np.ones(env.n_arms, bool), np.zeros(env.n_arms, np.int64)
+
+    def replay(self, rows: np.ndarray, pace: _Pace) -> np.ndarray:
+        """Learn online from those of the rows whose action it would have chosen: their rewards."""
+        env, earned = self.env, [np.empty(0)]
+        for part in pace.chunks(rows, env.n_arms * env.dim + self.noise_size):
+            noise = self.rng.standard_normal((len(part), self.noise_size))
+            rewards = np.empty(len(part))
+            offered = (env.contexts[part], env.actions[part], env.rewards[part], self.eligible, self.pending)
+            granted = replay_rounds(self.parameters, self.state, *offered, noise, rewards)
+            earned.append(rewards[:granted])
+        return np.concatenate(earned)
+
+    def learn(self, rows: np.ndarray, pace: _Pace) -> None:
+        """Learn from rows as choices of somebody else."""
+        env, tag = self.env, np.full(tag_size(self.parameters), np.nan)
+        for part in pace.chunks(rows, env.dim):
+            arms = env.actions[part]
+            learn_log(self.parameters, self.state, env.contexts[part, arms], arms, env.rewards[part], tag)
+
+    def probabilities(self, rows: np.ndarray, draws: int, pace: _Pace) -> np.ndarray:
+        """(m, K) of its choice in each row, as the share of `draws` draws, learning nothing."""
+        env = self.env
+        draws = draws if self.noise_size else 1
+        counts = [np.empty((0, env.n_arms))]
+        for part in pace.chunks(rows, env.n_arms * env.dim + draws * self.noise_size):
+            noise = self.rng.standard_normal((len(part), draws, self.noise_size))
+            counts.append(np.zeros((len(part), env.n_arms)))
+            offered = (env.contexts[part], self.eligible, self.pending)
+            count_choices(self.parameters, self.state, *offered, noise, counts[-1])
+        return np.concatenate(counts) / draws
+
+
+def _replay_once(policy: Any, env: Logged, trial: int, seed: int, pace: _Pace) -> np.ndarray:
+    log_rng, policy_rng, _ = streams(seed, trial)
+    order = np.arange(env.length) if trial == 0 else log_rng.permutation(env.length)
+    least = env.propensities.min()
+    offered = order[log_rng.random(env.length) < least / env.propensities[order]]
+    pace.advance(env.length - offered.size)
+    return _Learner(policy, env, _expected(env), policy_rng).replay(offered, pace)
+
+
+def _expected(env: Logged) -> int:
+    """How many rounds replay will count, near enough: each is granted with the least propensity."""
+    return max(1, round(env.length * float(env.propensities.min())))
+
+
+def _in_parallel(jobs: list[Callable[[_Pace], Any]], total: int) -> list[Any]:
+    """What the jobs return, in their order; `total` is how many rows they go through."""
+    stop = threading.Event()
+    with threadpool_limits(1, user_api="blas"), progress_bar(total, None) as advance:
+        pace = _Pace(advance, stop)
+        return in_threads(lambda j: jobs[j](pace), len(jobs), default_workers(), stop)
+
+
+def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
+    """Play a learning policy, or a dict of them, on a log by rejection; a dict gives a dict of `Replay`.
+
+    The first trial takes the log in its order, each further one in a random order of its own. The numbers depend on
+    `seed` alone.
+
+    >>> from albatross import environments, policies
+    >>> rng = np.random.default_rng(0)
+    >>> log = environments.Logged(contexts=np.ones((600, 3, 1)), actions=rng.integers(3, size=600),
+    ...                           rewards=rng.random(600), propensities=np.full(600, 1 / 3))
+    >>> replay(policies.UCB(sigma=0.3), log).accepted.tolist()
+    [174]
+    """
+    named = _named(policy, env)
+    checks.whole("trials", trials, least=1)
+    checks.whole("seed", seed, least=0)
+
+    def job(each: Any, trial: int) -> Callable[[_Pace], Any]:
+        return lambda pace: _replay_once(each, env, trial, seed, pace)
+
+    jobs = [job(each, trial) for each in named.values() for trial in range(trials)]
+    done = iter(_in_parallel(jobs, len(jobs) * env.length))
+    found = {name: Replay(each, [next(done) for _ in range(trials)]) for name, each in named.items()}
+    return found if isinstance(policy, Mapping) else found[""]
+
+
+def probabilities(
+    policy: Any, env: Logged, *, trained_on: Any, rows: Any, draws: int = 100, seed: int = 0
+) -> np.ndarray:
+    """(m, K) how likely the policy would choose each arm in `rows`, once it has learnt the rows `trained_on`.
+
+    It learns those as somebody else's decisions and then nothing more. A policy that draws nothing chooses one arm with
+    certainty; of others this is the share of so many draws. Rows are numbers, a mask or a slice.
+
+    >>> from albatross import environments, policies
+    >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 1],
+    ...                           propensities=[0.5] * 4)
+    >>> probabilities(policies.Greedy(), log, trained_on=slice(3), rows=[3]).tolist()
+    [[0.0, 1.0]]
+    """
+    _named(policy, env)
+    checks.whole("draws", draws, least=1)
+    checks.whole("seed", seed, least=0)
+    every = np.arange(env.length)
+    known, asked = every[trained_on], every[rows]
+
+    def job(pace: _Pace) -> np.ndarray:
+        return _trained(policy, env, known, streams(seed, 0)[1], pace).probabilities(asked, draws, pace)
+
+    return _in_parallel([job], known.size + asked.size)[0]
+
+
+def _trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generator, pace: _Pace) -> _Learner:
+    learner = _Learner(policy, env, max(1, rows.size), rng)
+    learner.learn(rows, pace)
+    return learner
+
+
+def _named(policy: Any, env: Any) -> dict[str, Any]:
+    """Policies by name, all of them fit for this log; a wrong one is told before any work."""
+    if not isinstance(env, Logged):
+        raise TypeError(f"{env!r} is not a log: make an albatross.environments.Logged")
+    named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
+    if not named:
+        raise ValueError("give at least one policy")
+    for each in named.values():
+        if not is_policy(each):
+            raise TypeError(f"{each!r} is not a policy: take one from albatross.policies or register your own")
+        if on_ball(each):
+            raise ValueError(f"{type(each).__name__} plays actions of the unit ball, a log has {env.n_arms} arms")
+        resolve(each, env.n_arms, env.dim, _expected(env))
+    return named
+
+
+# ------------------------------------------------------------------------------------------- off-policy estimates
+
+
+class _Target(NamedTuple):
+    """A policy that does not learn, on the rounds of a log."""
+
+    probabilities: np.ndarray  # (n, K)
+    actions: np.ndarray  # (n,) logged
+    rewards: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,) probability of the logged action, against what it was
+
+    @property
+    def effective_sample_size(self) -> float:
+        squares = float((self.weights**2).sum())
+        return float(self.weights.sum()) ** 2 / squares if squares else 0.0
+
+
+def ips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Estimate:
+    """Inverse propensity score: unbiased for a policy that takes its actions with probabilities `target` (n, K).
+
+    >>> ips([[0, 1], [0.5, 0.5]], actions=[1, 0], rewards=[1, 3], propensities=[0.5, 0.25]).value
+    4.0
+    """
+    return _ips(_checked_target("the target", target, actions, rewards, propensities))
+
+
+def snips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Estimate:
+    """IPS divided by the weights' mean: a little biased, often far less spread; NaN where no logged action is taken.
+
+    >>> snips([[0, 1], [0.5, 0.5]], actions=[1, 0], rewards=[1, 3], propensities=[0.5, 0.25]).value
+    2.0
+    """
+    return _snips(_checked_target("the target", target, actions, rewards, propensities))
+
+
+def doubly_robust(target: Any, *, actions: Any, rewards: Any, propensities: Any, predictions: Any) -> Estimate:
+    """IPS of what `predictions` (n, K) of the rewards miss, and their mean: unbiased whatever they are.
+
+    No prediction may have seen its own round's reward: see `predicted_rewards`.
+
+    >>> logged = {"actions": [1, 0], "rewards": [1, 3], "propensities": [0.5, 0.25]}
+    >>> doubly_robust([[0, 1], [0.5, 0.5]], **logged, predictions=[[2, 1], [2, 1]]).value
+    2.25
+    """
+    checked = _checked_target("the target", target, actions, rewards, propensities)
+    predictions = checks.finite_array("predictions", predictions, checked.probabilities.shape)
+    return _doubly_robust(checked, predictions)
+
+
+def _ips(target: _Target) -> Estimate:
+    return _mean(target.weights * target.rewards, target)
+
+
+def _snips(target: _Target) -> Estimate:
+    total = float(target.weights.sum())
+    if not total:
+        return Estimate(math.nan, math.nan, 0.0)
+    value = float(target.weights @ target.rewards) / total
+    spread = math.sqrt(float((target.weights**2) @ (target.rewards - value) ** 2)) / total  # the delta method
+    return Estimate(value, spread, target.effective_sample_size)
+
+
+def _doubly_robust(target: _Target, predictions: np.ndarray) -> Estimate:
+    played = predictions[np.arange(len(predictions)), target.actions]
+    expected = (target.probabilities * predictions).sum(axis=1)
+    return _mean(expected + target.weights * (target.rewards - played), target)
+
+
+def _mean(values: np.ndarray, target: _Target) -> Estimate:
+    return Estimate(float(values.mean()), _standard_error(values), target.effective_sample_size)
+
+
+def _standard_error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.nan
+
+
+def _checked_target(name: str, target: Any, actions: Any, rewards: Any, propensities: Any) -> _Target:
+    rewards = checks.finite_array("rewards", rewards, (None,))
+    if not rewards.size:
+        raise ValueError("rewards must hold at least one round")
+    target = checked_probabilities(target, rewards.size)
+    actions = checked_actions(actions, *target.shape)
+    propensities = checked_propensities(propensities, rewards.size)
+    return _weighted(name, target, actions, rewards, propensities)
+
+
+def _weighted(
+    name: str, target: np.ndarray, actions: np.ndarray, rewards: np.ndarray, propensities: np.ndarray
+) -> _Target:
+    """With the weights; says where the log knows nothing."""
+    never = np.bincount(actions, minlength=target.shape[1]) == 0
+    lost = float(target[:, never].sum())
+    if lost > 0.0:
+        warnings.warn(
+            f"{name} spends {lost:.4g} of {len(target)} rounds on {int(target[:, never].any(axis=0).sum())} actions "
+            "that were never logged: its estimates leave out what they earn, or guess it (DR)",
+            stacklevel=4,
+        )
+    return _Target(target, actions, rewards, target[np.arange(len(target)), actions] / propensities)
+
+
+def checked_probabilities(target: Any, length: int) -> np.ndarray:
+    """(n, K) of a policy's choices in each round of the log."""
+    target = checks.finite_array("probabilities", target, (length, None))
+    sums = target.sum(axis=1)
+    if target.size and target.min() < 0.0:
+        raise ValueError(f"probabilities must not be negative, but hold {target.min():g}")
+    if (np.abs(sums - 1.0) > _ROUNDING).any():
+        row = int(np.argmax(np.abs(sums - 1.0)))
+        raise ValueError(f"probabilities must sum to 1 in each round, but to {sums[row]:g} in round {row}")
+    return target
+
+
+def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarray:
+    """(n, K) by ridge regression on contexts and a bias an arm; rows are predicted by a model that never saw them."""
+    fold_of_row = _folds(env, folds, seed)
+
+    def job(fold: int) -> Callable[[_Pace], Any]:
+        return lambda pace: _predict_fold(env, fold_of_row, fold, pace)
+
+    parts = _in_parallel([job(fold) for fold in range(folds)], folds * env.length)
+    return _assembled(parts, fold_of_row, env.n_arms)
+
+
+def _folds(env: Logged, folds: int, seed: int) -> np.ndarray:
+    """(n,) the fold of every row, at random and of equal sizes."""
+    checks.whole("folds", folds, least=2)
+    checks.whole("seed", seed, least=0)
+    if folds > env.length:
+        raise ValueError(f"folds={folds} are more than the log's {env.length} rounds")
+    return streams(seed, 0)[2].permutation(env.length) % folds
+
+
+def _assembled(parts: list[np.ndarray], fold_of_row: np.ndarray, n_arms: int) -> np.ndarray:
+    """The rows of all folds in the order of the log."""
+    whole = np.empty((fold_of_row.size, n_arms))
+    for fold, part in enumerate(parts):
+        whole[fold_of_row == fold] = part
+    return whole
+
+
+def _predict_fold(env: Logged, fold_of_row: np.ndarray, fold: int, pace: _Pace) -> np.ndarray:
+    """(m, K) predictions for a fold's rows, fitted to all others: shrunk to their mean reward."""
+    known, asked = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
+    size = env.n_arms + env.dim
+    gram, moment = _RIDGE * np.eye(size), np.zeros(size)
+    level = env.rewards[known].mean()
+    for part in pace.chunks(known, size):
+        arms = env.actions[part]
+        design = np.hstack([np.eye(env.n_arms)[arms], env.contexts[part, arms]])
+        gram += design.T @ design
+        moment += design.T @ (env.rewards[part] - level)
+    fit = np.linalg.solve(gram, moment)
+    biases, theta = level + fit[: env.n_arms], fit[env.n_arms :]
+    predicted = [np.empty((0, env.n_arms))]
+    for part in pace.chunks(asked, env.n_arms * env.dim):
+        predicted.append(biases + env.contexts[part] @ theta)
+    return np.concatenate(predicted)
+
+
+def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, draws: int = 20, seed: int = 0) -> Any:
+    """Replay and off-policy estimates of one policy, or a dict of them; a dict gives a dict of `Evaluation`.
+
+    IPS, SNIPS and DR are of what a policy has learnt: for each fold of the log it learns the others as somebody else's
+    decisions and is then frozen. In place of a policy there may be a table (n, K) of probabilities. Few `draws` of a
+    policy's randomness cost precision, but no bias. The numbers depend on `seed` alone.
+
+    >>> from albatross import environments
+    >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 2],
+    ...                           propensities=[0.5] * 4)
+    >>> evaluate(np.full((4, 2), 0.5), log).ips
+    Estimate(value=0.75, standard_error=0.47871355387816905, effective_sample_size=4.0)
+    """
+    named = dict(policies) if isinstance(policies, Mapping) else {"": policies}
+    learning = {name: each for name, each in named.items() if is_policy(each)}
+    if learning or not named:
+        _named(learning, env)
+    fold_of_row = _folds(env, folds, seed)
+    checks.whole("trials", trials, least=1)
+    checks.whole("draws", draws, least=1)
+    targets = {name: checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
+    for name, target in targets.items():
+        if target.shape[1] != env.n_arms:
+            raise ValueError(f"probabilities {name} are of {target.shape[1]} arms, the log has {env.n_arms}")
+
+    def replayed(each: Any, trial: int) -> Callable[[_Pace], Any]:
+        return lambda pace: _replay_once(each, env, trial, seed, pace)
+
+    def learnt(each: Any, fold: int) -> Callable[[_Pace], Any]:
+        def job(pace: _Pace) -> np.ndarray:
+            learner = _trained(each, env, np.flatnonzero(fold_of_row != fold), streams(seed, fold)[1], pace)
+            return learner.probabilities(np.flatnonzero(fold_of_row == fold), draws, pace)
+
+        return job
+
+    def predicted(fold: int) -> Callable[[_Pace], Any]:
+        return lambda pace: _predict_fold(env, fold_of_row, fold, pace)
+
+    jobs = [predicted(fold) for fold in range(folds)]
+    for each in learning.values():
+        jobs += [learnt(each, fold) for fold in range(folds)] + [replayed(each, trial) for trial in range(trials)]
+    done = iter(_in_parallel(jobs, len(jobs) * env.length))
+    predictions = _assembled([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
+    replays = {}
+    for name, each in learning.items():
+        targets[name] = _assembled([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
+        replays[name] = Replay(each, [next(done) for _ in range(trials)])
+    found = {}
+    for name in named:
+        on_log = _weighted(name or "the target", targets[name], env.actions, env.rewards, env.propensities)
+        estimates = _ips(on_log), _snips(on_log), _doubly_robust(on_log, predictions)
+        found[name] = Evaluation(replays.get(name), *estimates)
+    return found if isinstance(policies, Mapping) else found[""]

@@ -1,0 +1,93 @@
+"""What policies named in words would have earned on a log."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from albatross import datasets, policies
+from albatross.datasets import Log
+from albatross.evaluation import Estimate, Evaluation
+from albatross.experiments.compare import build
+from albatross.protocol import on_ball
+
+POLICIES = "alb-norm,lints,ucb"  # where none are named
+SHIPPED = {
+    "open-bandit": {"campaign": "all", "policy": "random"},
+    "open-bandit-bts": {"campaign": "all", "policy": "bts"},
+    "open-bandit-women": {"campaign": "women", "policy": "random"},
+    "open-bandit-women-bts": {"campaign": "women", "policy": "bts"},
+}
+COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
+LEGEND = (
+    "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
+    "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on."
+)
+
+
+def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
+    """A log that is shipped, by its name, or a file."""
+    if text in SHIPPED:
+        if items is not None:
+            raise ValueError(f"{text} has its items already")
+        return datasets.open_bandit(**SHIPPED[text])
+    if not Path(text).is_file():
+        raise ValueError(f"there is no file {text}; shipped logs are {', '.join(SHIPPED)}")
+    return datasets.read_log(text, items=items)
+
+
+def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
+    """Uniform play, and the policies that are named; unless told otherwise, sigma is the rewards' deviation."""
+    sigma = float(log.rewards.std()) or 1.0
+    known = {
+        "sigma": sigma,
+        "bases": (policies.LinUCB(), policies.LinTS(sigma=sigma), policies.UCB(sigma=sigma)),
+        "oracle": _no_oracle,
+    }
+    if np.ptp(log.rewards) > 0.0:
+        known["reward_range"] = (float(log.rewards.min()), float(log.rewards.max()))
+    uniform = np.full((len(log.rewards), log.n_actions), 1.0 / log.n_actions)
+    built = {text: build(text, known) for text in texts if text != "uniform"}
+    for text, policy in built.items():
+        if on_ball(policy):
+            raise ValueError(f"{text} plays actions of the unit ball, a log has {log.n_actions} arms")
+    return {"uniform": uniform, **built}
+
+
+def _no_oracle(make: Any) -> Any:
+    raise ValueError("a log knows no truth to tell an oracle")
+
+
+def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
+    """The table's texts: what was logged, then a line for every policy."""
+    n = len(log.rewards)
+    logged = Estimate(float(log.rewards.mean()), float(log.rewards.std(ddof=min(1, n - 1))) / math.sqrt(n), n)
+    lines: list[tuple[str, ...]] = [("logged", "", "", _with_error(*logged[:2]), "", "", f"{n:,}")]
+    for name, each in found.items():
+        played = ("", "")
+        if each.replay is not None:
+            played = _with_error(each.replay.value, each.replay.standard_error), f"{each.replay.accepted.mean():,.0f}"
+        estimates = (_with_error(*estimate[:2]) for estimate in (each.ips, each.snips, each.doubly_robust))
+        lines.append((name, *played, *estimates, f"{each.ips.effective_sample_size:,.0f}"))
+    return lines
+
+
+def _with_error(value: float, error: float) -> str:
+    """Two lines, with two digits of the error; one that is 0 is not known, because no reward differed.
+
+    >>> _with_error(0.00381234, 0.000615)
+    '0.00381\\n±0.00062'
+    """
+    if math.isnan(value):
+        return "–"
+    if not error > 0.0:
+        return f"{value:.3g}\n±?"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    if digits > 6:
+        return f"{value:.1e}\n±{error:.1e}"
+    return f"{value:,.{digits}f}\n±{error:,.{digits}f}"
