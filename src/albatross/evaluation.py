@@ -33,7 +33,6 @@ from albatross.protocol import Offer, entry, init, is_policy, noise_size, on_bal
 from albatross.simulation import default_workers, in_threads, progress_bar, streams
 
 _CHUNK_BYTES = 1 << 20  # of contexts and noise at once
-_RIDGE = 1.0  # of the reward model: features have variance 1
 _ROUNDING = 1e-6  # by which probabilities may miss a sum of 1
 
 
@@ -358,12 +357,13 @@ def _weighted(
     name: str, target: np.ndarray, actions: np.ndarray, rewards: np.ndarray, propensities: np.ndarray
 ) -> _Target:
     """With the weights; says where the log knows nothing."""
-    never = np.bincount(actions, minlength=target.shape[1]) == 0
-    lost = float(target[:, never].sum())
-    if lost > 0.0:
+    unknown = target[:, np.bincount(actions, minlength=target.shape[1]) == 0]
+    if unknown.any():
+        number = int(unknown.any(axis=0).sum())
         warnings.warn(
-            f"{name} spends {lost:.4g} of {len(target)} rounds on {int(target[:, never].any(axis=0).sum())} actions "
-            "that were never logged: its estimates leave out what they earn, or guess it (DR)",
+            f"{name} spends {unknown.sum():.4g} of {len(target)} rounds on {number} "
+            f"{'action that was' if number == 1 else 'actions that were'} never logged: IPS and SNIPS leave out what "
+            "they earn, DR guesses it",
             stacklevel=4,
         )
     return _Target(target, actions, rewards, target[np.arange(len(target)), actions] / propensities)
@@ -413,7 +413,8 @@ def _predict_fold(env: Logged, fold_of_row: np.ndarray, fold: int, pace: _Pace) 
     """(m, K) predictions for a fold's rows, fitted to all others: shrunk to their mean reward."""
     known, asked = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
     size = env.n_arms + env.dim
-    gram, moment = _RIDGE * np.eye(size), np.zeros(size)
+    # A prior by which an arm's bias, and all features of variance 1 together, are as large as the noise.
+    gram, moment = np.diag(np.repeat([1.0, env.dim], [env.n_arms, env.dim])), np.zeros(size)
     level = env.rewards[known].mean()
     for part in pace.chunks(known, size):
         arms = env.actions[part]

@@ -308,7 +308,7 @@ def evaluate(
         env = Logged.from_log(read, arms)
         contenders = offline.contenders(texts, read)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
-    title = f"{log}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} features"
+    title = f"{log}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
     console = Console()
     console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
     console.print(f"\n{offline.LEGEND}", highlight=False)

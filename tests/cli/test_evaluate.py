@@ -1,0 +1,113 @@
+"""`albatross evaluate`, as a person meets it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()", "evaluate"]
+
+
+def evaluate(*args, width=80, **options):
+    environment = {**os.environ, "COLUMNS": str(width)}
+    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, env=environment, **options)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """Colours that were shown, without any features."""
+    path = tmp_path / "log.csv"
+    lines = ["action,reward,propensity"]
+    lines += [f"{'red' if t % 3 else 'blue'},{t % 5},{0.7 if t % 3 else 0.3}" for t in range(60)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_the_shipped_log_fits_a_terminal_and_uniform_play_earns_what_was_logged():
+    done = evaluate("open-bandit", "--arms", "actions", "--policies", "ucb,greedy(ridge=100)", check=True)
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("open-bandit: 10,000 rounds, 80 actions, 38 features")
+    table = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(" ") and line.split()}
+    assert table["logged"] == ["0.00380", "10,000"]
+    assert table["uniform"][:2] == ["0.00380", "0.00380"]
+    assert {"ucb", "greedy(ridge=100)"} <= set(table)
+    assert done.stderr == ""
+
+
+def test_a_log_with_names_for_actions_and_no_features(plain):
+    done = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
+    assert "60 rounds, 2 actions, 1 feature" in done.stdout
+    assert "ucb" in done.stdout
+    again = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
+    assert again.stdout == done.stdout
+
+
+def test_features_of_actions_are_read_from_their_table(plain, tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text("action,price,size,weight\nred,1,2,5\nblue,3,4,5\ngreen,2,9,5\n")
+    done = evaluate(str(plain), "--items", str(items), "--policies", "ucb", check=True)
+    assert "60 rounds, 3 actions, 2 features" in done.stdout
+    assert "note: log.csv: 1 of 3 actions never logged: green" in done.stderr
+    assert "note: 1 of 3 features of the actions never vary and were dropped" in done.stderr
+    assert "note: uniform spends 20 of 60 rounds on 1 action that was never logged" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("nowhere.csv",), "there is no file nowhere.csv; shipped logs are open-bandit, open-bandit-bts"),
+        (("open-bandit", "--policies", "alb-dim"), "alb-dim plays actions of the unit ball, a log has 80 arms"),
+        (("open-bandit", "--policies", "oracle"), "a log knows no truth to tell an oracle"),
+        (("open-bandit", "--policies", "best"), "there is no policy 'best'"),
+        (("open-bandit", "--policies", "ucb,ucb"), "none twice"),
+        (("open-bandit", "--folds", "1"), "'--folds'"),
+        (("open-bandit", "--arms", "none"), "'--arms'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_not_a_traceback(args, message, tmp_path):
+    done = evaluate(*args, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_contexts_that_the_log_has_no_features_for_are_refused(plain):
+    done = evaluate(str(plain), "--arms", "products")
+    assert done.returncode != 0
+    assert "arms='products' needs features of the actions" in done.stderr
+
+
+def test_it_can_be_stopped():
+    with subprocess.Popen(
+        [*COMMAND, "open-bandit", "--policies", "lints", "--draws", "1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(8.0)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped" in errors
+    assert "Traceback" not in errors
+
+
+def test_help_loads_nothing_heavy():
+    script = """if True:
+        import sys
+        from albatross.cli import main
+
+        sys.argv = ["albatross", "evaluate", "--help"]
+        try:
+            main()
+        finally:
+            print([name for name in ("numba", "numpy", "duckdb", "rich") if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
