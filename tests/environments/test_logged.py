@@ -145,5 +145,5 @@ def test_contexts_that_the_log_cannot_make_are_refused(log, arms, message):
 
 
 def test_a_log_is_not_simulated():
-    with pytest.raises(TypeError, match="cannot be simulated: use albatross.evaluation.replay"):
+    with pytest.raises(TypeError, match="cannot be simulated: use"):
         simulate(policies.Greedy(), Logged(**arrays()), horizon=2)

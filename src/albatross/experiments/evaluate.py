@@ -26,7 +26,8 @@ SHIPPED = {
 COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
 LEGEND = (
     "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
-    "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on."
+    "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on; "
+    "where they are few, the errors are understated."
 )
 
 
@@ -80,7 +81,7 @@ def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
 def _with_error(value: float, error: float) -> str:
     """Two lines, with two digits of the error; one that is 0 is not known, because no reward differed.
 
-    >>> _with_error(0.00381234, 0.000615)
+    >>> _with_error(0.00381234, 0.000618)
     '0.00381\\n±0.00062'
     """
     if math.isnan(value):
