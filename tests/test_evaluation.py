@@ -382,7 +382,11 @@ def test_what_cannot_be_evaluated_is_told(given, options, error, message):
 
 def test_only_logs_are_replayed():
     contexts = np.ones((5, 2, 1))
+    recorded = Recorded(contexts=contexts, rewards=np.ones((5, 2)))
+    for given in (policies.Greedy(), np.full((5, 2), 0.5)):
+        with pytest.raises(TypeError, match="is not a log"):
+            evaluate(given, recorded)
     with pytest.raises(TypeError, match="is not a log"):
-        replay(policies.Greedy(), Recorded(contexts=contexts, rewards=np.ones((5, 2))))
+        replay(policies.Greedy(), recorded)
     with pytest.raises(TypeError, match="is not a policy"):
         replay("greedy", small_log())

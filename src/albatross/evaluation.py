@@ -237,7 +237,7 @@ def probabilities(
     checks.whole("draws", draws, least=1)
     checks.whole("seed", seed, least=0)
     every = np.arange(env.length)
-    known, asked = every[trained_on], every[rows]
+    known, asked = np.atleast_1d(every[trained_on]), np.atleast_1d(every[rows])
 
     def job(pace: _Pace) -> np.ndarray:
         return _trained(policy, env, known, streams(seed, 0)[1], pace).probabilities(asked, draws, pace)
@@ -251,10 +251,14 @@ def _trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generato
     return learner
 
 
-def _named(policy: Any, env: Any) -> dict[str, Any]:
-    """Policies by name, all of them fit for this log; a wrong one is told before any work."""
+def _check_log(env: Any) -> None:
     if not isinstance(env, Logged):
         raise TypeError(f"{env!r} is not a log: make an albatross.environments.Logged")
+
+
+def _named(policy: Any, env: Any) -> dict[str, Any]:
+    """Policies by name, all of them fit for this log; a wrong one is told before any work."""
+    _check_log(env)
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
         raise ValueError("give at least one policy")
@@ -347,7 +351,7 @@ def _checked_target(name: str, target: Any, actions: Any, rewards: Any, propensi
     rewards = checks.finite_array("rewards", rewards, (None,))
     if not rewards.size:
         raise ValueError("rewards must hold at least one round")
-    target = checked_probabilities(target, rewards.size)
+    target = _checked_probabilities(target, rewards.size)
     actions = checked_actions(actions, *target.shape)
     propensities = checked_propensities(propensities, rewards.size)
     return _weighted(name, target, actions, rewards, propensities)
@@ -369,7 +373,7 @@ def _weighted(
     return _Target(target, actions, rewards, target[np.arange(len(target)), actions] / propensities)
 
 
-def checked_probabilities(target: Any, length: int) -> np.ndarray:
+def _checked_probabilities(target: Any, length: int) -> np.ndarray:
     """(n, K) of a policy's choices in each round of the log."""
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)
@@ -394,6 +398,7 @@ def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarr
 
 def _folds(env: Logged, folds: int, seed: int) -> np.ndarray:
     """(n,) the fold of every row, at random and of equal sizes."""
+    _check_log(env)
     checks.whole("folds", folds, least=2)
     checks.whole("seed", seed, least=0)
     if folds > env.length:
@@ -412,17 +417,23 @@ def _assembled(parts: list[np.ndarray], fold_of_row: np.ndarray, n_arms: int) ->
 def _predict_fold(env: Logged, fold_of_row: np.ndarray, fold: int, pace: _Pace) -> np.ndarray:
     """(m, K) predictions for a fold's rows, fitted to all others: shrunk to their mean reward."""
     known, asked = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
-    size = env.n_arms + env.dim
-    # A prior by which an arm's bias, and all features of variance 1 together, are as large as the noise.
-    gram, moment = np.diag(np.repeat([1.0, env.dim], [env.n_arms, env.dim])), np.zeros(size)
     level = env.rewards[known].mean()
-    for part in pace.chunks(known, size):
+    # A prior by which an arm's bias, and all features of variance 1 together, are as large as the noise. The biases are
+    # eliminated, as in linalg's Joint: there may be thousands.
+    weight = 1.0 + np.bincount(env.actions[known], minlength=env.n_arms)
+    reward_sum = np.bincount(env.actions[known], env.rewards[known] - level, env.n_arms)
+    context_sum = np.zeros((env.n_arms, env.dim))
+    gram, moment = env.dim * np.eye(env.dim), np.zeros(env.dim)
+    for part in pace.chunks(known, env.dim):
         arms = env.actions[part]
-        design = np.hstack([np.eye(env.n_arms)[arms], env.contexts[part, arms]])
-        gram += design.T @ design
-        moment += design.T @ (env.rewards[part] - level)
-    fit = np.linalg.solve(gram, moment)
-    biases, theta = level + fit[: env.n_arms], fit[env.n_arms :]
+        played = env.contexts[part, arms]
+        np.add.at(context_sum, arms, played)
+        gram += played.T @ played
+        moment += played.T @ (env.rewards[part] - level)
+    gram -= (context_sum.T / weight) @ context_sum
+    moment -= context_sum.T @ (reward_sum / weight)
+    theta = np.linalg.solve(gram, moment)
+    biases = level + (reward_sum - context_sum @ theta) / weight
     predicted = [np.empty((0, env.n_arms))]
     for part in pace.chunks(asked, env.n_arms * env.dim):
         predicted.append(biases + env.contexts[part] @ theta)
@@ -449,7 +460,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     fold_of_row = _folds(env, folds, seed)
     checks.whole("trials", trials, least=1)
     checks.whole("draws", draws, least=1)
-    targets = {name: checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
+    targets = {name: _checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
     for name, target in targets.items():
         if target.shape[1] != env.n_arms:
             raise ValueError(f"probabilities {name} are of {target.shape[1]} arms, the log has {env.n_arms}")
