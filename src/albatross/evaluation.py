@@ -233,7 +233,7 @@ def probabilities(
     >>> probabilities(policies.Greedy(), log, trained_on=slice(3), rows=[3]).tolist()
     [[0.0, 1.0]]
     """
-    _named(policy, env)
+    _named({"": policy}, env)
     checks.whole("draws", draws, least=1)
     checks.whole("seed", seed, least=0)
     every = np.arange(env.length)

@@ -44,6 +44,7 @@ def test_a_log_with_names_for_actions_and_no_features(plain):
     done = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
     assert "60 rounds, 2 actions, 1 feature" in done.stdout
     assert "ucb" in done.stdout
+    assert "note: replay is granted some 18 of 60 rounds, because the least propensity is 0.3" in done.stderr
     again = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
     assert again.stdout == done.stdout
 

@@ -271,11 +271,13 @@ def compare(
     type=click.Choice(["products", "actions", "disjoint", "biases"]),
     default=None,
     help="What contexts are made of: the actions' features and their products with the round's; the actions' features; "
-    "the round's features, for every action anew; nothing.  [default: the first that the log has features for, "
-    "but not actions]",
+    "the round's features, with coefficients for each action; nothing.  [default: products if the actions have "
+    "features, else disjoint if the rounds have, else biases]",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Parts to learn and to test.")
-@click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Replays, reordered.")
+@click.option("--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Parts to learn from and test.")
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Replays; all but the first shuffle."
+)
 @click.option(
     "--draws", type=click.IntRange(min=1), default=20, show_default=True, help="Of a policy's randomness, a round."
 )
@@ -308,12 +310,16 @@ def evaluate(
         env = Logged.from_log(read, arms)
         contenders = offline.contenders(texts, read)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
-    title = f"{log}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
+    title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
     console = Console()
     console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
     console.print(f"\n{offline.LEGEND}", highlight=False)
     for note in dict.fromkeys(str(note.message) for note in notes):
         click.echo(f"note: {note}", err=True)
+    least = env.propensities.min()
+    if env.length * least < 30:
+        granted = f"{env.length * least:.2g} of {env.length:,} rounds"
+        click.echo(f"note: replay is granted some {granted}, because the least propensity is {least:.2g}", err=True)
 
 
 @albatross.command()
