@@ -27,7 +27,7 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
         except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
         except KeyboardInterrupt:
-            click.echo("\nstopped; what was finished is kept", err=True)
+            click.echo("\nstopped; finished panels are kept", err=True)
             sys.exit(130)
 
     return wrapped
