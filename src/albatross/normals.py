@@ -101,8 +101,19 @@ def _fill(out, state):
                         block[i] = math.copysign(_beyond_the_box(layer, abs(block[i]), state), block[i])
 
 
-def fill_normal(out: np.ndarray, rng: np.random.Generator) -> None:
+def normal_root(covariance: np.ndarray | None) -> np.ndarray | None:
+    """What standard normal rows are multiplied with to have this covariance; None for independent numbers."""
+    if covariance is None:
+        return None
+    values, basis = np.linalg.eigh(covariance)
+    values[values < 1e-12 * values[-1]] = 0.0  # what rounding leaves of a rank that is not there
+    return np.sqrt(values)[:, None] * basis.T
+
+
+def fill_normal(out: np.ndarray, rng: np.random.Generator, root: np.ndarray | None = None) -> None:
     """Overwrite a C-ordered array with independent standard normal numbers; fast where the generator is an SFC64.
+
+    With a `root`, rows are those numbers times it.
 
     >>> numbers = np.empty(4)
     >>> fill_normal(numbers, np.random.Generator(np.random.SFC64(0)))
@@ -110,9 +121,11 @@ def fill_normal(out: np.ndarray, rng: np.random.Generator) -> None:
     [-1.232, -0.559, -0.529, 0.24]
     """
     generator = rng.bit_generator
-    if not isinstance(generator, np.random.SFC64):
+    if isinstance(generator, np.random.SFC64):
+        known = generator.state
+        _fill(out.reshape(-1), known["state"]["state"])
+        generator.state = known
+    else:
         rng.standard_normal(out=out)
-        return
-    known = generator.state
-    _fill(out.reshape(-1), known["state"]["state"])
-    generator.state = known
+    if root is not None:
+        out[:] = out @ root

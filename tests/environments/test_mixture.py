@@ -183,3 +183,14 @@ def test_repr_says_how_to_make_it_again():
 def test_bad_arguments_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"^{name} must"):
         Mixture(**{"n_arms": 3, "dim": 2, name: value})
+
+
+def test_contexts_have_the_covariance_asked_for_be_it_of_low_rank():
+    root = np.random.default_rng(0).standard_normal((4, 2))
+    env = Mixture(n_arms=3, dim=4, covariance=root @ root.T)
+    _, chunk = rounds(env, 20_000)
+    flat = chunk.contexts.reshape(-1, 4)
+    np.testing.assert_allclose(flat.T @ flat / len(flat), root @ root.T, atol=0.06)
+    assert np.linalg.matrix_rank(flat, tol=1e-6) == 2
+    with pytest.raises(ValueError, match="covariance must be symmetric"):
+        Mixture(n_arms=3, dim=2, covariance=[[1.0, 0.5], [0.0, 1.0]])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.normals import fill_normal
+from albatross.normals import fill_normal, normal_root
 from albatross.protocol import Rounds, begin, describe, draw
 
 
@@ -19,10 +19,10 @@ from albatross.protocol import Rounds, begin, describe, draw
 class Mixture:
     """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm; drawn anew each trial, or given.
 
-    A given theta brings its own norm.
+    A given theta brings its own norm. With a covariance, which may be of low rank, contexts are N(0, covariance).
 
     >>> Mixture(n_arms=2, dim=3, theta_norm=0.5)
-    Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None)
+    Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None, covariance=None)
     """
 
     n_arms: int
@@ -31,6 +31,7 @@ class Mixture:
     noise_sd: float = 1.0
     theta: Any = None  # (d,)
     biases: Any = None  # (K,)
+    covariance: Any = None  # (d, d)
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=1)
@@ -43,12 +44,15 @@ class Mixture:
         if self.biases is not None:
             biases = checks.finite_array("biases", self.biases, (self.n_arms,))
             object.__setattr__(self, "biases", biases.copy())
+        if self.covariance is not None:
+            object.__setattr__(self, "covariance", checks.covariance("covariance", self.covariance, self.dim))
 
 
 class MixtureInstance(NamedTuple):
     theta: np.ndarray  # (d,)
     biases: np.ndarray  # (K,)
     noise_sd: float
+    root: np.ndarray | None  # (d, d) contexts are standard normal times this
 
 
 @begin.register
@@ -56,12 +60,13 @@ def begin_mixture(env: Mixture, rng: np.random.Generator) -> MixtureInstance:
     direction = rng.standard_normal(env.dim)
     theta = env.theta_norm * direction / np.linalg.norm(direction) if env.theta is None else env.theta
     drawn = rng.uniform(-1.0, 1.0, env.n_arms)
-    return MixtureInstance(theta, drawn if env.biases is None else env.biases, float(env.noise_sd))
+    biases = drawn if env.biases is None else env.biases
+    return MixtureInstance(theta, biases, float(env.noise_sd), normal_root(env.covariance))
 
 
 @draw.register
 def draw_mixture(instance: MixtureInstance, chunk: Rounds, rng: np.random.Generator) -> None:
-    fill_normal(chunk.contexts, rng)
+    fill_normal(chunk.contexts, rng, instance.root)
     np.matmul(chunk.contexts, instance.theta, out=chunk.means)
     chunk.means[:] += instance.biases
     fill_normal(chunk.noise, rng)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.normals import fill_normal
+from albatross.normals import fill_normal, normal_root
 from albatross.protocol import Rounds, begin, describe, draw
 
 
@@ -92,12 +92,8 @@ def begin_nested(env: Nested, rng: np.random.Generator) -> NestedInstance:
         theta = np.zeros(env.dim)
         theta[: env.true_dim] = env.magnitude * signs[: env.true_dim]
     last = int(np.flatnonzero(theta).max(initial=-1))
-    root = None
-    if env.covariance is not None:
-        values, basis = np.linalg.eigh(env.covariance)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * basis.T
     needed = next(dim for dim in env.dims if dim > last)
-    return NestedInstance(theta, needed, float(env.noise_sd), root, env.features)
+    return NestedInstance(theta, needed, float(env.noise_sd), normal_root(env.covariance), env.features)
 
 
 @draw.register
@@ -106,9 +102,7 @@ def draw_nested(instance: NestedInstance, chunk: Rounds, rng: np.random.Generato
         n_drawn = chunk.contexts.shape[: 4 - instance.features.ndim]  # a row for every arm, or an entry a round
         chunk.contexts[:] = instance.features[rng.integers(len(instance.features), size=n_drawn)]
     else:
-        fill_normal(chunk.contexts, rng)
-        if instance.root is not None:
-            chunk.contexts[:] = chunk.contexts @ instance.root
+        fill_normal(chunk.contexts, rng, instance.root)
     np.matmul(chunk.contexts, instance.theta, out=chunk.means)
     fill_normal(chunk.noise, rng)
     chunk.noise[:] *= instance.noise_sd

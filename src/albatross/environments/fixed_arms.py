@@ -1,0 +1,88 @@
+"""FixedArms: K arms whose contexts never change, mean reward <x_i, theta*>.
+
+Nothing here explores by itself: a policy that does not learn an arm's reward by playing it, or one that resembles it,
+never does. Abbasi-Yadkori, Pal and Szepesvari (2011) and most papers on linear bandits experiment on such arms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.normals import fill_normal
+from albatross.protocol import Rounds, begin, describe, draw
+
+DRAWN = ("normal", "cube", "axes")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FixedArms:
+    """Arms given (K, d), or drawn each trial: "normal" N(0, I), "cube" uniform on [-1/sqrt(d), 1/sqrt(d)]^d, or "axes".
+
+    "axes" are the first K unit vectors, which share nothing: a K-armed bandit. theta* is given, or uniform on the
+    sphere of its norm.
+
+    >>> FixedArms(n_arms=2, dim=2, theta=[-3, 4]).theta_norm
+    5.0
+    """
+
+    n_arms: int
+    dim: int
+    arms: Any = "normal"
+    theta_norm: float = 1.0
+    theta: Any = None  # (d,)
+    noise_sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.whole("n_arms", self.n_arms, least=1)
+        checks.whole("dim", self.dim, least=1)
+        checks.at_least_zero("theta_norm", self.theta_norm)
+        checks.at_least_zero("noise_sd", self.noise_sd)
+        if isinstance(self.arms, str):
+            checks.one_of("arms", self.arms, DRAWN)
+            if self.arms == "axes" and self.n_arms > self.dim:
+                raise ValueError(f"n_arms={self.n_arms} axes need as many features, not dim={self.dim}")
+        else:
+            object.__setattr__(self, "arms", checks.finite_array("arms", self.arms, (self.n_arms, self.dim)).copy())
+        if self.theta is not None:
+            object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
+            object.__setattr__(self, "theta_norm", float(np.linalg.norm(self.theta)))
+
+
+class FixedArmsInstance(NamedTuple):
+    arms: np.ndarray  # (K, d)
+    theta: np.ndarray  # (d,)
+    noise_sd: float
+
+
+@begin.register
+def begin_fixed_arms(env: FixedArms, rng: np.random.Generator) -> FixedArmsInstance:
+    direction = rng.standard_normal(env.dim)
+    theta = env.theta_norm * direction / np.linalg.norm(direction) if env.theta is None else env.theta
+    shape = (env.n_arms, env.dim)
+    if not isinstance(env.arms, str):
+        arms = env.arms
+    elif env.arms == "normal":
+        arms = rng.standard_normal(shape)
+    elif env.arms == "cube":
+        arms = rng.uniform(-1.0, 1.0, shape) / math.sqrt(env.dim)
+    else:
+        arms = np.eye(*shape)
+    return FixedArmsInstance(arms, theta, float(env.noise_sd))
+
+
+@draw.register
+def draw_fixed_arms(instance: FixedArmsInstance, chunk: Rounds, rng: np.random.Generator) -> None:
+    chunk.contexts[:] = instance.arms
+    chunk.means[:] = instance.arms @ instance.theta
+    fill_normal(chunk.noise, rng)
+    chunk.noise[:] *= instance.noise_sd
+
+
+@describe.register
+def describe_fixed_arms(instance: FixedArmsInstance) -> dict[str, Any]:
+    return {"theta": instance.theta, "arms": instance.arms}
