@@ -39,6 +39,7 @@ VARIANTS = {
     "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
     "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
+    "albatross-dim": policies.AlbatrossDim(sigma=SIGMA),
     "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
     "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
     "sup-lin-rel-no-biases": policies.SupLinRel(sigma=SIGMA, horizon=HORIZON),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from albatross.policies.alb_dim import ALBDim
 from albatross.policies.alb_dim_finite import ALBDimFinite
 from albatross.policies.alb_norm import ALBNorm
+from albatross.policies.albatross_dim import AlbatrossDim
 from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
 from albatross.policies.corral import Corral
@@ -41,6 +42,7 @@ __all__ = [
     "ALBDim",
     "ALBDimFinite",
     "ALBNorm",
+    "AlbatrossDim",
     "BallLinTS",
     "BallOFUL",
     "Corral",
@@ -93,6 +95,7 @@ CATALOGUE: dict[str, Entry] = {
     "ucb": Entry(UCB, "Auer, Cesa-Bianchi, Fischer 2002; anytime index", _PLAIN, "noise level"),
     "ucb1": Entry(UCB1, "Auer, Cesa-Bianchi, Fischer 2002, Figure 1", _PLAIN, "range of rewards"),
     "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),
+    "albatross-dim": Entry(AlbatrossDim, "this library; prior of Stephens 2017", _BALL, "noise level"),
     "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
     "ball-lints": Entry(BallLinTS, "Agrawal, Goyal 2013, Algorithm 1", _BALL, "noise level"),
     "sl-ucb": Entry(SLUCB, "Carpentier, Munos 2012, Section 3 (other noise model)", _BALL, "noise level, horizon"),
