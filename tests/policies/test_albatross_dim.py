@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.linalg import hadamard as hadamard_matrix
 from scipy.stats import norm as normal
 from stepping import state_of
@@ -223,6 +222,20 @@ def test_a_posterior_is_kept_for_a_tenth_of_the_rounds():
     assert renewed == [*range(1, 20), 20, 22, 24, 26, 28, 30, 33, 36, 39, 42, 46, 50, 55]
 
 
+def test_three_plays_at_once_teach_what_three_single_ones_do():
+    one, many = (Stepped(policies.AlbatrossDim(sigma=SIGMA), 4, seed=0) for _ in range(2))
+    rng = np.random.default_rng(3)
+    for _ in range(30):  # the belief of round 30 is kept for 3 rounds
+        noise, reward = rng.standard_normal(2), float(rng.standard_normal())
+        for agent in (one, many):
+            agent.update(agent.select(noise), reward)
+    choice = one.select(np.zeros(2))
+    update(one.parameters, one.state, choice, 1.5, 3)
+    for _ in range(3):
+        many.update(choice, 0.5)
+    assert all(np.array_equal(a, b) for a, b in zip(one.state, many.state, strict=True))
+
+
 # ------------------------------------------------------------------------------------------------------ its posterior
 
 
@@ -232,19 +245,14 @@ def test_moments_are_those_of_numerical_integration(tau, nu):
     likelihood = soft_support.likelihoods(np.array([tau]), np.array([nu]), scales)[0]
     mean, variance, inclusion = soft_support.moments(tau, nu, scales, weights * likelihood)
 
-    def slab(theta):
-        both = [normal.pdf(theta, m, m / 4.0) + normal.pdf(theta, -m, m / 4.0) for m in scales]
-        return weights[1:] @ both / 2.0 * normal.pdf(theta, nu / tau, tau**-0.5)
-
-    def integral(power):
-        places = sorted({*scales, *-scales, 0.0, nu / tau})
-        return quad(lambda theta: theta**power * slab(theta), -10.0, 10.0, points=places, limit=500, epsabs=0.0)[0]
-
-    spike = weights[0] * normal.pdf(nu / tau, 0.0, tau**-0.5)
-    total = spike + integral(0)
-    assert inclusion == pytest.approx(integral(0) / total, rel=1e-8)
-    assert mean == pytest.approx(integral(1) / total, rel=1e-8, abs=1e-10)
-    assert variance == pytest.approx(integral(2) / total - (integral(1) / total) ** 2, rel=1e-8)
+    theta = np.linspace(-6.0, 6.0, 24_001)  # 75 points to the narrowest standard deviation: exact to rounding
+    both = [normal.pdf(theta, m, m / 4.0) + normal.pdf(theta, -m, m / 4.0) for m in scales]
+    slab = weights[1:] @ both / 2.0 * normal.pdf(theta, nu / tau, tau**-0.5) * (theta[1] - theta[0])
+    total = slab.sum() + weights[0] * normal.pdf(nu / tau, 0.0, tau**-0.5)
+    expected = theta @ slab / total
+    assert inclusion == pytest.approx(slab.sum() / total, rel=1e-10)
+    assert mean == pytest.approx(expected, rel=1e-10, abs=1e-14)
+    assert variance == pytest.approx(theta**2 @ slab / total - expected**2, rel=1e-10)
 
 
 def test_em_weights_are_those_of_a_slow_version():
@@ -275,7 +283,8 @@ def test_coordinates_that_matter_are_told_from_those_that_do_not_and_none_is_clo
     found = run.diagnostics[0]
     assert found["support"].tolist() == [0, 2]
     assert np.abs(found["theta_hat"] - theta).max() < 0.05
-    assert (found["inclusion"] > 0.0).all() and (found["variance"] > 0.0).all()
+    assert (found["inclusion"] > 0.0).all()
+    assert (found["variance"] > 0.0).all()
     assert 2.0 < found["effective_dimension"] < 4.0
     assert found["warnings"] == []
 
@@ -287,11 +296,20 @@ def test_what_cannot_be_told_yet_is_said():
     assert "the best direction cannot be told yet" in direction
 
 
+def test_a_norm_bound_that_the_rewards_contradict_is_said():
+    agent = Agent(policies.AlbatrossDim(sigma=SIGMA), dim=2, seed=0)
+    for _ in range(100):
+        decision = agent.select()
+        agent.update(decision, 3.0 * float(decision.action[0]))
+    (warning,) = agent.diagnostics()["warnings"]
+    assert warning == "theta_hat is 3 long, norm_bound is 1: tell a larger one"
+
+
 # ------------------------------------------------------------------------------------------------------ degenerate
 
 
-@pytest.mark.parametrize("dim", [1, 2, 5])
-@pytest.mark.parametrize("sigma", [1e-9, 0.1, 1e9])
+@pytest.mark.parametrize("dim", [1, 2, 5, 40])
+@pytest.mark.parametrize("sigma", [1e-100, 1e-12, 0.1, 1e12, 1e100])
 @pytest.mark.parametrize("kind", ["nothing", "constant", "noise", "linear", "huge"])
 def test_nothing_degenerate_brings_anything_but_finite_numbers(dim, sigma, kind):
     agent = Agent(policies.AlbatrossDim(sigma=sigma), dim=dim, seed=0)
@@ -316,23 +334,29 @@ def test_the_factor_of_a_matrix_of_which_rounding_left_no_identity_is_finite():
     row = np.random.default_rng(0).standard_normal(30)
     below = np.eye(30) + 1e25 * np.outer(row, row)
     soft_support.factorise(below)
-    assert np.isfinite(np.tril(below)).all() and (np.diag(below) >= 1.0).all()
+    assert np.isfinite(np.tril(below)).all()
+    assert (np.diag(below) >= 1.0).all()
 
 
 @pytest.mark.parametrize("name", ["sigma", "norm_bound", "beta"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, "1"])
 def test_a_parameter_that_is_not_a_positive_number_is_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a positive number"):
+    with pytest.raises(ValueError, match=f"{name} must be a"):
         policies.AlbatrossDim(**{name: value})
+
+
+def test_a_posterior_must_be_renewed_before_the_rounds_have_doubled():
+    with pytest.raises(ValueError, match="beta must be a number strictly between 0 and 1"):
+        policies.AlbatrossDim(beta=1.0)
 
 
 # ------------------------------------------------------------------------------------------------------ what it costs
 
 
-def test_with_20_of_200_coordinates_it_loses_a_third_of_what_lints_loses():
+def test_with_20_of_200_coordinates_its_regret_is_in_the_band_of_its_description():
     theta = np.zeros(200)
     theta[:20] = np.linspace(0.12, 0.30, 20)
     env = Ball(dim=200, theta=theta, noise_sd=SIGMA)
     run = simulate(policies.AlbatrossDim(sigma=SIGMA), env, horizon=10_000, trials=5, seed=0, record=[10_000])
-    # 938 here, with a standard deviation of 156 a run: 70 for the mean. LinTS on all coordinates loses about 2,400.
+    # 938 here; 12 other runs have a mean of 934 and a standard deviation of 157, so 70 for a mean of 5.
     assert 750.0 < run.regret.mean() < 1_050.0

@@ -55,7 +55,7 @@ class AlbatrossDim:
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)
         checks.positive("norm_bound", self.norm_bound)
-        checks.positive("beta", self.beta)
+        checks.probability("beta", self.beta)
 
 
 class AlbatrossDimParameters(NamedTuple):
@@ -82,7 +82,9 @@ def on_ball_albatross_dim(policy: AlbatrossDim) -> bool:
 
 @resolve.register
 def resolve_albatross_dim(policy: AlbatrossDim, n_arms, dim, horizon):
-    return AlbatrossDimParameters(float(policy.sigma), float(policy.norm_bound), float(policy.beta))
+    # Below a share of 1e-9, what is known beforehand vanishes in rounding beside what the rewards say.
+    sigma = max(policy.sigma, 1e-9 * policy.norm_bound)
+    return AlbatrossDimParameters(float(sigma), float(policy.norm_bound), float(policy.beta))
 
 
 @init.register
@@ -153,13 +155,12 @@ def select_albatross_dim(policy: AlbatrossDimParameters, state, offer, noise):
 @update.register
 def update_albatross_dim(policy: AlbatrossDimParameters, state, choice, reward, n):
     state.clock[ROUNDS] += n
-    own = not np.isnan(choice.tag[0])
-    row, side = (int(choice.tag[1]), int(choice.tag[2])) if own else (0, 0)
-    if own:
-        state.served[row] += n
+    if not np.isnan(choice.tag[0]):  # somebody else's action is of no row
+        state.served[int(choice.tag[1])] += n
     if choice.tag[0] == state.clock[BATCH]:
-        state.tally[row, side, PLAYS] += n
-        state.tally[row, side, REWARD] += reward
+        cell = state.tally[int(choice.tag[1]), int(choice.tag[2])]
+        cell[PLAYS] += n
+        cell[REWARD] += reward
     else:  # somebody else's, or from an earlier belief: then an agent sees all of the action
         add_sample(state.gram, state.cross, choice.action, reward, n)
     if state.clock[ROUNDS] >= state.clock[RENEWAL]:
@@ -171,12 +172,10 @@ def renew(policy, state):
     """Compute the belief anew, with what was played under the last one."""
     for row in range(state.served.size):
         for side in range(2):
-            if state.tally[row, side, PLAYS] > 0.0:
+            cell = state.tally[row, side]
+            if cell[PLAYS] > 0.0:
                 theta = perturbed_mean(state, row, side)
-                action = theta / norm(theta)
-                add_sample(
-                    state.gram, state.cross, action, state.tally[row, side, REWARD], state.tally[row, side, PLAYS]
-                )
+                add_sample(state.gram, state.cross, theta / norm(theta), cell[REWARD], cell[PLAYS])
     state.tally.fill(0.0)
     revise(state.belief, state.gram, state.cross, policy.sigma, policy.norm_bound)
     rounds = state.clock[ROUNDS]
@@ -196,6 +195,8 @@ def diagnostics_albatross_dim(policy: AlbatrossDimParameters, state):
         )
     if mean @ mean < variance.sum():
         warnings.append("the best direction cannot be told yet: more of theta is unknown than known")
+    if (length := norm(mean)) > 1.1 * policy.norm_bound:
+        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: tell a larger one")
     return {
         "pulls": state.clock[ROUNDS : ROUNDS + 1].astype(float),
         "theta_hat": mean.copy(),

@@ -1,10 +1,10 @@
 """Which coordinates of theta* matter, and how much: a posterior under a spike and slabs whose weights are learnt.
 
-theta_j is 0, or about +-m_k on one of several scales m_1 > m_2 > ...: normal about them with standard deviation m_k / 4.
-The weights of 0 and of the scales are estimated from all coordinates by EM, with so much added to the weight of 0 and
-to that of the scales that no coordinate is ever ruled out (Stephens 2017 has this prior and this penalty). What the
-rewards say of one coordinate, apart from what they say of the others, is N(nu_j / tau_j, 1 / tau_j): the cavity of
-expectation propagation (Minka 2001) with Gaussian stand-ins of mean 0 and precision `PRECISION` for the others' priors.
+theta_j is 0, or of one of several scales m_1 > m_2 > ...: half N(m_k, (m_k / 4)^2) and half N(-m_k, (m_k / 4)^2). The
+weights of 0 and of the scales are estimated from all coordinates by EM, and a little is added to each of them, so that
+no coordinate is ever ruled out (after Stephens 2017, who mixes scales and favours 0 in this way). What the rewards say
+of one coordinate is N(nu_j / tau_j, 1 / tau_j): the cavity of expectation propagation (Minka 2001), in which the other
+coordinates' priors are replaced by normal ones of mean 0, whose precisions follow the posterior.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _NULL, _SLAB = 10.0, 1.0  # coordinates that are pretended to be 0, and not to b
 _RATIO = math.sqrt(2.0)  # of a scale to the next
 _WIDTH = 0.25  # standard deviation about a scale, in units of it
 _FEWEST, _MOST = 3, 14  # scales
+_ABSURD = 1e12  # times norm_bound^2: so large a square of a coordinate would lose the others in rounding
 
 
 def nothing_known(dim: int, norm_bound: float) -> np.ndarray:
@@ -44,12 +45,16 @@ def revise(belief, gram, cross, sigma, norm_bound):
         weights = mixture_weights(likelihood)
         for j in range(tau.size):
             mean, variance, inclusion = moments(tau[j], nu[j], scales, weights * likelihood[j])
+            # Floors are shares of what the rewards leave open, but of no more than was open before any came.
+            open_before = norm_bound**2
+            variance = max(variance, min(1e-9 / tau[j], open_before))
             belief[MEAN, j] = mean
             belief[SPREAD, j] = math.sqrt(variance)
             belief[INCLUSION, j] = inclusion
             belief[INFORMATION, j] = tau[j]
             if sweep < _SWEEPS - 1:  # half way on a logarithmic scale: whole steps need not settle
-                size = max(mean * mean + variance, 1e-6 / tau[j])
+                size = max(mean * mean + variance, min(1e-6 / tau[j], open_before))
+                size = min(size, _ABSURD * open_before)
                 belief[PRECISION, j] = math.sqrt(belief[PRECISION, j] / size)
 
 
@@ -77,17 +82,19 @@ def leave_one_out(gram, cross, precision, sigma):
 def factorise(below):
     """Turn the lower triangle of I + M, where M is positive semidefinite, into its Cholesky factor.
 
-    What is left of I + M when some coordinates are eliminated is again I plus a positive semidefinite matrix. So a pivot
-    at or below 1 can only be rounding, its column is 0, and the factor exists whatever M is.
+    What is left of I + M when some coordinates are eliminated is again I plus a positive semidefinite matrix, whose
+    entries are at most the geometric mean of their diagonal ones. Held to that, rounding cannot make a pivot negative
+    nor a factor huge, and there is one whatever M is.
     """
     dim = below.shape[0]
     column = np.empty(dim)
     for k in range(dim):
-        excess = below[k, k] > 1.0
-        pivot = math.sqrt(below[k, k]) if excess else 1.0
+        excess = max(below[k, k] - 1.0, 0.0)
+        pivot = math.sqrt(1.0 + excess)
         below[k, k] = pivot
         for i in range(k + 1, dim):
-            column[i] = below[i, k] / pivot if excess else 0.0
+            most = math.sqrt(excess * max(below[i, i] - 1.0, 0.0))
+            column[i] = min(max(below[i, k], -most), most) / pivot
             below[i, k] = column[i]
         for i in range(k + 1, dim):
             row, factor = below[i], column[i]
@@ -125,7 +132,7 @@ def slab_scales(tau, nu, norm_bound):
     # Where every estimate is 0, scales that nobody can tell from 0 stand for none.
     largest = min(norm_bound, max(np.abs(nu / tau).max(), 1e-6 * finest))
     steps = math.log(largest / min(finest, largest / 2.0)) / math.log(_RATIO)
-    n_scales = min(max(int(math.ceil(steps)) + 1, _FEWEST), _MOST)
+    n_scales = min(max(math.ceil(steps) + 1, _FEWEST), _MOST)
     return largest / _RATIO ** np.arange(n_scales)
 
 
@@ -142,9 +149,7 @@ def likelihoods(tau, nu, scales):
             distance = estimate - scales[k]
             other_sign = math.exp(-2.0 * estimate * scales[k] / variance)
             found[j, 1 + k] = (
-                -0.5 * distance * distance / variance
-                - 0.5 * math.log(variance)
-                + math.log(0.5 * (1.0 + other_sign))
+                -0.5 * distance * distance / variance - 0.5 * math.log(variance) + math.log(0.5 * (1.0 + other_sign))
             )
             most = max(most, found[j, 1 + k])
         for k in range(1 + scales.size):
@@ -193,4 +198,4 @@ def moments(tau, nu, scales, joint):
         above, below = centre[k] + shift[k] - mean, centre[k] - shift[k] - mean
         within = 1.0 / (tau + 1.0 / (_WIDTH * scales[k]) ** 2)
         variance += shares[1 + k] * (within + chance[k] * above * above + (1.0 - chance[k]) * below * below)
-    return mean, max(variance, 1e-9 / tau), 1.0 - shares[0]
+    return mean, variance, 1.0 - shares[0]
