@@ -79,12 +79,16 @@ def slow_scales(tau, nu, norm_bound):
     return np.array([largest * 2.0 ** (-k / 2.0) for k in range(n_scales)])
 
 
+def log_density(x, mean, sd):
+    return -0.5 * ((x - mean) / sd) ** 2 - math.log(sd * math.sqrt(2.0 * math.pi))
+
+
 def log_likelihood(tau, nu, scales):
     """Of 0, and of each scale as half a normal about + and half a normal about -."""
-    x, rows = nu / tau, [normal.logpdf(nu / tau, 0.0, tau**-0.5)]
+    x, rows = nu / tau, [log_density(nu / tau, 0.0, tau**-0.5)]
     for m in scales:
         sd = math.sqrt((0.25 * m) ** 2 + 1.0 / tau)
-        rows.append(np.logaddexp(normal.logpdf(x, m, sd), normal.logpdf(x, -m, sd)) - math.log(2.0))
+        rows.append(np.logaddexp(log_density(x, m, sd), log_density(x, -m, sd)) - math.log(2.0))
     return np.array(rows)
 
 
@@ -103,11 +107,11 @@ def slow_weights(tau, nu, scales):
 
 def slow_moments(tau, nu, scales, w):
     """Mean and variance, over 0 and all 2K normals one by one."""
-    logs, means, variances = [math.log(w[0]) + normal.logpdf(nu / tau, 0.0, tau**-0.5)], [0.0], [0.0]
+    logs, means, variances = [math.log(w[0]) + log_density(nu / tau, 0.0, tau**-0.5)], [0.0], [0.0]
     for m, weight in zip(scales, w[1:], strict=True):
         spread = (0.25 * m) ** 2
         for centre in (m, -m):
-            logs.append(math.log(weight / 2.0) + normal.logpdf(nu / tau, centre, math.sqrt(spread + 1.0 / tau)))
+            logs.append(math.log(weight / 2.0) + log_density(nu / tau, centre, math.sqrt(spread + 1.0 / tau)))
             means.append((nu + centre / spread) / (tau + 1.0 / spread))
             variances.append(1.0 / (tau + 1.0 / spread))
     share = np.exp(np.array(logs) - max(logs))
