@@ -38,6 +38,7 @@ def nothing_known(dim: int, norm_bound: float) -> np.ndarray:
 @compiled
 def revise(belief, gram, cross, sigma, norm_bound):
     """Bring the belief up to date with gram = sum x x' and cross = sum x y."""
+    open_before = norm_bound**2
     for sweep in range(_SWEEPS):
         tau, nu = leave_one_out(gram, cross, belief[PRECISION], sigma)
         scales = slab_scales(tau, nu, norm_bound)
@@ -46,7 +47,6 @@ def revise(belief, gram, cross, sigma, norm_bound):
         for j in range(tau.size):
             mean, variance, inclusion = moments(tau[j], nu[j], scales, weights * likelihood[j])
             # Floors are shares of what the rewards leave open, but of no more than was open before any came.
-            open_before = norm_bound**2
             variance = max(variance, min(1e-9 / tau[j], open_before))
             belief[MEAN, j] = mean
             belief[SPREAD, j] = math.sqrt(variance)
