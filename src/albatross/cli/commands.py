@@ -323,6 +323,65 @@ def evaluate(
 
 
 @albatross.command()
+@click.option("--quick", is_flag=True, help="A few problems, short and with three trials each.")
+@click.option(
+    "--policies",
+    "names",
+    default=None,
+    help="Names from `albatross policies`, with parameters in parentheses.  [default: all that need no feature maps]",
+)
+@click.option(
+    "--problem",
+    "texts",
+    multiple=True,
+    help='Race on this instead of the catalogue, as in "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)", '
+    "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
+@_plainly
+def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out: Path) -> None:
+    """Race all policies on a catalogue of problems, and say how far each is from the best.
+
+    A policy that is best somewhere may be worst elsewhere: the table shows each one's regret as a ratio to the best
+    policy's, the worst ratio and the geometric mean over all problems with 95 % intervals. Problems that are in the
+    output folder already, raced by the same code, are not raced again.
+    """
+    from rich.console import Console
+
+    from albatross.experiments import compare as comparison
+    from albatross.experiments import race as racing
+    from albatross.report import figures
+    from albatross.report.tables import plain_table
+
+    console = Console()
+    chosen = None if names is None else comparison.split_names(names)
+    own = {text: racing.read_problem(text) for text in texts}
+    families = {"your problems": own} if own else {"finitely many arms": racing.ARMS, "the unit ball": racing.BALL}
+    standings = {}
+    for title, problems in families.items():
+        problems = racing.quick(problems) if quick else problems
+        found = racing.run(
+            problems, out=out, seed=seed, chosen=chosen, told=lambda line: console.print(line, highlight=False)
+        )
+        if not found:
+            continue
+        standings[title] = lines = racing.standings(found)
+        racing.store(found, lines, title=title, out=out)
+        columns = ("problem", "best", "its regret", f"{lines[0].name}'s", "ratio")
+        console.print(plain_table(title, columns, racing.problem_rows(found, lines[0].name), left=2), highlight=False)
+        columns = ("policy", "worst ratio", "95 %", "mean ratio", "95 %", "worst on")
+        rows = racing.standing_rows(lines)
+        console.print(plain_table("regret / that of the best policy", columns, rows), highlight=False)
+    if not standings:
+        raise click.ClickException("none of these policies can play any of these problems")
+    figure = out / "race" / "figure.png"
+    for path in (figure, figure.with_suffix(".pdf")):
+        figures.save(lambda: racing.plot(standings), path)
+    console.print(f"  {figure}", highlight=False)
+
+
+@albatross.command()
 @_plainly
 def policies() -> None:
     """List all policies: citation, setting, and what must be known beforehand."""

@@ -59,13 +59,18 @@ def _identity(panel: Panel, trials: int, seed: int) -> dict[str, Any]:
         "settings": json.loads(json.dumps(dict(panel.settings))),
         "trials": trials,
         "seed": seed,
-        "versions": {
-            "albatross": version("albatross"),
-            "numpy": version("numpy"),
-            "numba": version("numba"),
-            "python": platform.python_version(),
-            "sources": _sources(),
-        },
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of all that results may depend on."""
+    return {
+        "albatross": version("albatross"),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "python": platform.python_version(),
+        "sources": _sources(),
     }
 
 

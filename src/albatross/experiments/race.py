@@ -1,0 +1,379 @@
+"""The race: every policy on a catalogue of problems, each told what it asks for, and how far it is from the best.
+
+No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
+policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
+Policies are told the noise level where they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
+that there are no biases where there are none; Albatross and AlbatrossDim are told what their defaults say.
+
+Problems are data, one line each: add a line, or give `albatross race --problem`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross import environments, policies, simulate
+from albatross.environments import Ball, FixedArms, Mixture
+from albatross.experiments import compare, results
+from albatross.protocol import on_ball
+from albatross.report import figures
+from albatross.simulation import Run
+
+_SD = 0.5**0.5
+_BOUND = 10.0  # on the norm, for those who ask
+_RESAMPLES = 2_000
+_LEAST = 1e-9  # a regret that ratios are taken of
+
+
+class Problem(NamedTuple):
+    """A line of the catalogue."""
+
+    env: Any
+    horizon: int
+    quick: bool = False  # whether it is part of the quick race
+    trials: int = 10
+    told_sigma: float = 1.0  # what policies are told of the noise level, in units of it
+    biases: bool = False  # whether arms may have biases
+
+
+def _correlated(dim: int, correlation: float) -> np.ndarray:
+    return correlation ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
+
+
+def _of_rank(dim: int, rank: int) -> np.ndarray:
+    root = np.random.default_rng(0).standard_normal((dim, rank)) / np.sqrt(rank)
+    return root @ root.T
+
+
+def _sparse(dim: int, size: int) -> np.ndarray:
+    return np.r_[np.full(size, 1.0 / np.sqrt(size)), np.zeros(dim - size)]
+
+
+def _random_direction(dim: int) -> np.ndarray:
+    direction = np.abs(np.random.default_rng(0).standard_normal(dim))
+    return direction / (1.0 + 1e-9) / np.linalg.norm(direction)
+
+
+# fmt: off
+ARMS: dict[str, Problem] = {
+    "75 x 50, norm 0": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.0, noise_sd=_SD), 12_775, biases=True),
+    "75 x 50, norm 0.1": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.1, noise_sd=_SD), 12_775, biases=True),
+    "75 x 50, norm 1": Problem(Mixture(n_arms=75, dim=50, theta_norm=1.0, noise_sd=_SD), 12_775, biases=True),
+    "10 x 10, norm 0": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.0, noise_sd=_SD), 12_775, True, 20, biases=True),
+    "10 x 10, norm 0.3": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.3, noise_sd=_SD), 12_775, biases=True),
+    "10 x 10, norm 1": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 12_775, True, biases=True),
+    "10 x 10, norm 3": Problem(Mixture(n_arms=10, dim=10, theta_norm=3.0, noise_sd=_SD), 12_775, biases=True),
+    "5 x 100, norm 1": Problem(Mixture(n_arms=5, dim=100, theta_norm=1.0, noise_sd=_SD), 5_000, biases=True),
+    "correlated contexts": Problem(
+        Mixture(n_arms=20, dim=20, theta_norm=1.0, noise_sd=_SD, covariance=_correlated(20, 0.9)), 5_000, biases=True),
+    "contexts of rank 3": Problem(
+        Mixture(n_arms=20, dim=30, theta_norm=1.0, noise_sd=_SD, covariance=_of_rank(30, 3)), 5_000, True, biases=True),
+    "sparse, 3 of 50": Problem(
+        Mixture(n_arms=10, dim=50, theta=_sparse(50, 3), biases=np.zeros(10), noise_sd=_SD), 5_000),
+    "heavy noise": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=5.0), 5_000, biases=True),
+    "told half the noise": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=0.5, biases=True),
+    "told thrice the noise": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=3.0, biases=True),
+    "10 fixed arms in a cube": Problem(
+        FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True, 20),
+    "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000, trials=20),
+    "500 fixed arms": Problem(FixedArms(n_arms=500, dim=50, noise_sd=_SD), 5_000),
+    "lock-in: 10 arms alone": Problem(
+        FixedArms(n_arms=10, dim=10, arms="axes", theta=np.linspace(0.0, 1.0, 10)), 5_000, True, 20),
+}
+BALL: dict[str, Problem] = {
+    "20 of 200, evenly": Problem(
+        Ball(dim=200, magnitudes=np.linspace(0.12, 0.30, 20), noise_sd=0.1), 100_000, trials=5),
+    "20 of 200, all small": Problem(Ball(dim=200, magnitudes=np.full(20, 0.12), noise_sd=0.1), 100_000, trials=5),
+    "one large of 200": Problem(
+        Ball(dim=200, magnitudes=np.r_[0.9, np.full(9, 0.1)], noise_sd=0.1), 100_000, trials=5),
+    "all of 200": Problem(Ball(dim=200, magnitudes=_random_direction(200), noise_sd=0.1), 100_000, trials=5),
+    "5 of 50": Problem(Ball(dim=50, sparsity=5, smallest=0.3, noise_sd=0.3), 20_000, True),
+}
+# fmt: on
+
+# By name, how they are written. Corral and the balancing policies race over bases that a user would take.
+ARM_POLICIES = {
+    "albatross": "albatross(biases=True)",
+    **{
+        name: name
+        for name in (
+            *("alb-norm", "oful-plus", "osom", "oful", "linucb", "lints", "greedy", "ucb", "na-oful", "sf-oful"),
+            *("eb-ucb", "eb-lints", "threshold-lasso", "sa-lasso", "ed2rb", "uniform"),
+        )
+    },
+}
+BALL_POLICIES = {
+    "albatross-dim": "albatross-dim",
+    "ball-lints": "ball-lints(switch=0.01)",
+    "ball-oful": "ball-oful(switch=0.1)",
+    "alb-dim": "alb-dim(switch=0.1)",
+    "sl-ucb": "sl-ucb",
+    "explore-then-commit": "explore-then-commit",
+}
+
+
+def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[str, Any]:
+    """The policies that race on a problem, by name, told what they ask for."""
+    written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
+    if chosen is not None:
+        written = {text: written.get(text, text) for text in chosen}
+    sigma = problem.told_sigma * problem.env.noise_sd
+    known: dict[str, Any] = {
+        "sigma": sigma,
+        "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,
+        "biases": problem.biases,
+        "bases": (
+            policies.LinTS(sigma=sigma, biases=problem.biases),
+            policies.Greedy(biases=problem.biases),
+            policies.UCB(sigma=sigma),
+        ),
+    }
+    built = {name: compare.build(text, known) for name, text in written.items()}
+    return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
+
+
+def read_problem(text: str) -> Problem:
+    """A problem in words: an environment with its parameters, and perhaps a horizon.
+
+    >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
+    500
+    """
+    kinds = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
+    name, _, rest = text.partition("(")
+    try:
+        call: Any = ast.parse(f"dict({rest}", mode="eval").body
+        given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        kind = kinds[name]
+    except (SyntaxError, AttributeError, ValueError, KeyError):
+        raise ValueError(
+            f"cannot read {text!r}: write an environment ({', '.join(kinds)}) with its parameters, as in "
+            "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)"
+        ) from None
+    horizon = given.pop("horizon", 5_000)
+    try:
+        env = kind(**given)
+    except TypeError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    return Problem(env, horizon, quick=True, biases=isinstance(env, Mixture))
+
+
+# --------------------------------------------------------------------------------------------------- run and store
+
+
+class Raced(NamedTuple):
+    """A problem's final regrets by policy, one a trial, and what a round of it cost."""
+
+    regret: dict[str, np.ndarray]
+    microseconds: dict[str, float]
+
+
+def race(problem: Problem, *, trials: int, seed: int, chosen: Iterable[str] | None = None) -> Raced:
+    """All contenders of one problem, paired."""
+    runs: dict[str, Run] = simulate(
+        contenders(problem, chosen), problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1
+    )
+    return Raced(
+        {name: run.regret[:, -1] for name, run in runs.items()},
+        {name: 1e6 * run.seconds / (trials * problem.horizon) for name, run in runs.items()},
+    )
+
+
+def run(
+    problems: Mapping[str, Problem],
+    *,
+    out: Path,
+    seed: int,
+    chosen: Iterable[str] | None = None,
+    told: Callable[[str], None] = lambda line: None,
+) -> dict[str, Raced]:
+    """All problems, each kept in a file of its own, and not run again by the same code."""
+    folder = out / "race"
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = None if chosen is None else list(chosen)
+    found = {}
+    for number, (name, problem) in enumerate(problems.items(), 1):
+        identity = {
+            "problem": name,
+            "horizon": problem.horizon,
+            "env": repr(problem.env),
+            "contenders": {key: repr(policy) for key, policy in contenders(problem, chosen).items()},
+            "trials": problem.trials,
+            "seed": seed,
+            "versions": results.versions(),
+        }
+        if not identity["contenders"]:
+            continue
+        path = folder / f"{_file_name(name)}.json"
+        raced = _stored(path, identity)
+        if raced is None:
+            told(f"{number} of {len(problems)}: {name}")
+            raced = race(problem, trials=problem.trials, seed=seed, chosen=chosen)
+            kept = {"regret": {key: values.tolist() for key, values in raced.regret.items()}}
+            _write(path, {**identity, **kept, "microseconds": raced.microseconds})
+        found[name] = raced
+    return found
+
+
+def quick(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+    """A few problems, in short."""
+    return {
+        name: problem._replace(horizon=min(problem.horizon, 2_000), trials=3)
+        for name, problem in problems.items()
+        if problem.quick
+    }
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def _stored(path: Path, identity: Mapping[str, Any]) -> Raced | None:
+    try:
+        kept = json.loads(path.read_text())
+        if any(kept[key] != value for key, value in identity.items()):
+            return None
+        return Raced({key: np.array(values) for key, values in kept["regret"].items()}, kept["microseconds"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    aside = path.with_name(f".{path.name}")
+    aside.write_text(json.dumps(content, indent=1) + "\n")
+    os.replace(aside, path)
+
+
+# --------------------------------------------------------------------------------------------------------- the table
+
+
+class Standing(NamedTuple):
+    """A policy in the race: its ratio to the best on each problem, the worst and the geometric mean of them."""
+
+    name: str
+    ratios: dict[str, float]
+    worst: float
+    worst_interval: tuple[float, float]  # 95 %, by resampling trials
+    mean: float
+    mean_interval: tuple[float, float]
+
+
+def standings(found: Mapping[str, Raced]) -> list[Standing]:
+    """All policies that ran on every problem, the one with the smallest worst ratio first."""
+    names = [
+        name for name in next(iter(found.values())).regret if all(name in raced.regret for raced in found.values())
+    ]
+    tables = [np.array([raced.regret[name] for name in names]) for raced in found.values()]  # (policies, trials)
+    ratios = np.array([_ratios(table.mean(axis=1)) for table in tables])  # (problems, policies)
+    rng = np.random.default_rng(0)
+    resampled = np.array(
+        [
+            [_ratios(table[:, rng.integers(table.shape[1], size=table.shape[1])].mean(axis=1)) for table in tables]
+            for _ in range(_RESAMPLES)
+        ]
+    )  # (resamples, problems, policies)
+    worst, mean = resampled.max(axis=1), np.exp(np.log(resampled).mean(axis=1))
+    lines = [
+        Standing(
+            name,
+            dict(zip(found, ratios[:, j].tolist(), strict=True)),
+            float(ratios[:, j].max()),
+            _interval(worst[:, j]),
+            float(np.exp(np.log(ratios[:, j]).mean())),
+            _interval(mean[:, j]),
+        )
+        for j, name in enumerate(names)
+    ]
+    return sorted(lines, key=lambda line: line.worst)
+
+
+def _ratios(means: np.ndarray) -> np.ndarray:
+    floored = np.maximum(means, _LEAST)
+    return floored / floored.min()
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
+    """Columns policy, worst ratio, its interval, geometric mean, its interval, and where it is worst."""
+    return [
+        (
+            line.name,
+            f"{line.worst:.3g}",
+            f"{line.worst_interval[0]:.3g} to {line.worst_interval[1]:.3g}",
+            f"{line.mean:.3g}",
+            f"{line.mean_interval[0]:.3g} to {line.mean_interval[1]:.3g}",
+            max(line.ratios, key=lambda problem: line.ratios[problem]),
+        )
+        for line in lines
+    ]
+
+
+def problem_rows(found: Mapping[str, Raced], name: str) -> list[tuple[str, ...]]:
+    """Columns problem, best policy, its regret, and the named policy's regret and ratio."""
+    rows = []
+    for problem, raced in found.items():
+        best = min(raced.regret, key=lambda each: raced.regret[each].mean())
+        ratio = max(raced.regret[name].mean(), _LEAST) / max(raced.regret[best].mean(), _LEAST)
+        rows.append((problem, best, _with_error(raced.regret[best]), _with_error(raced.regret[name]), f"{ratio:.2f}"))
+    return rows
+
+
+def _with_error(values: np.ndarray) -> str:
+    error = f" ± {values.std(ddof=1) / np.sqrt(values.size):,.0f}" if values.size > 1 else ""
+    return f"{values.mean():,.0f}{error}"
+
+
+def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
+    """A line for every problem, policy and trial."""
+    parts = [
+        (problem, name, trial, regret, raced.microseconds[name])
+        for problem, raced in found.items()
+        for name, values in raced.regret.items()
+        for trial, regret in enumerate(values)
+    ]
+    names = ("problem", "policy", "trial", "regret", "microseconds")
+    return dict(zip(names, map(np.array, zip(*parts, strict=True)), strict=True))
+
+
+def store(found: Mapping[str, Raced], lines: Iterable[Standing], *, title: str, out: Path) -> None:
+    """The standings as JSON, and every regret as Parquet."""
+    name = _file_name(title)
+    _write(out / "race" / f"standings-{name}.json", {"standings": [line._asdict() for line in lines]})
+    results.write_table(regret_table(found), out / "race" / f"regret-{name}.parquet")
+
+
+def plot(families: Mapping[str, list[Standing]]) -> Figure:
+    """Ratio to the best on every problem as dots, policies sorted by their worst; one plot a family of problems."""
+    longest = max(len(lines) for lines in families.values())
+    figure, places = figures.new_figure(len(families), widths=[1.3] * len(families), height=1.2 + 0.27 * longest)
+    for axes, (title, lines) in zip(places, families.items(), strict=True):
+        for height, line in enumerate(reversed(lines)):
+            ours = line.name.startswith("albatross")
+            colour = "#D55E00" if ours else "#0072B2"
+            values = np.array(list(line.ratios.values()))
+            axes.plot(values, np.full(values.size, height), "o", color=colour, markersize=4, alpha=0.55, mec="none")
+            axes.plot([line.mean], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
+            axes.annotate(
+                f"{line.worst:.3g}", (line.worst, height), (5, -3), textcoords="offset points", fontsize=7, color=colour
+            )
+        axes.set_xscale("log")
+        axes.set_xlim(0.9, 2.2 * max(line.worst for line in lines))
+        axes.axvline(1.0, color="#555555", linewidth=0.8)
+        axes.set_yticks(range(len(lines)), [line.name for line in reversed(lines)])
+        axes.set_ylim(-0.7, len(lines) - 0.3)
+        axes.set_xlabel("regret / that of the best policy; a dot a problem, bar: geometric mean")
+        axes.set_title(title)
+    return figure
