@@ -17,6 +17,11 @@ _APPENDIX = {"form": "appendix", "scale": 0.001, "estimator": "paper"}
 _BASES = (policies.LinTS(sigma=SIGMA), policies.UCB(sigma=SIGMA), policies.OSOM(sigma=SIGMA, horizon=HORIZON))
 
 VARIANTS = {
+    "albatross": policies.Albatross(),
+    "albatross-sigma": policies.Albatross(sigma=SIGMA),
+    "albatross-no-biases": policies.Albatross(biases=False),
+    "albatross-certificate": policies.Albatross(sigma=SIGMA, certificate=True),
+    "albatross-safeguard": policies.Albatross(sigma=SIGMA, safeguard=True),
     "uniform": policies.Uniform(),
     "ucb": policies.UCB(sigma=SIGMA),
     "ucb-main": policies.UCB(sigma=SIGMA, form="main", scale=0.5),

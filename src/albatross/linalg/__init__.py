@@ -17,11 +17,13 @@ from albatross.linalg.ridge import (
     norm,
     perturb,
     predict,
+    refit,
     ridge,
     row_norms,
     row_squares,
     times,
 )
+from albatross.linalg.tridiagonal import shifted, tridiagonal
 
 __all__ = [
     "Joint",
@@ -40,8 +42,11 @@ __all__ = [
     "perturb",
     "predict",
     "rank_one_update",
+    "refit",
     "ridge",
     "row_norms",
     "row_squares",
     "times",
+    "shifted",
+    "tridiagonal",
 ]

@@ -129,6 +129,28 @@ def forget(fit, strength):
 
 
 @compiled
+def refit(fit, V, b):
+    """V and theta_hat = V^-1 b as given; log_det counts from here."""
+    dim = b.size
+    lower = np.zeros((dim, dim))  # Cholesky's factor L, and then its inverse: R = L'^-1
+    for i in range(dim):
+        for j in range(i):
+            lower[i, j] = (V[i, j] - dot(lower[i, :j], lower[j, :j])) / lower[j, j]
+        pivot = V[i, i] - dot(lower[i, :i], lower[i, :i])
+        lower[i, i] = math.sqrt(max(pivot, 2.0**-52 * V[i, i]))  # rounding may leave nothing of a pivot
+    fit.root.fill(0.0)
+    for column in range(dim):
+        fit.root[column, column] = 1.0 / lower[column, column]
+        for i in range(column + 1, dim):
+            inner = dot(lower[i, column:i], fit.root[column, column:i])
+            fit.root[column, i] = -inner / lower[i, i]
+    explained = times(fit.root, combined(fit.root, b))
+    for i in range(dim):
+        fit.theta[i] = explained[i]
+    fit.log_det[0] = 0.0
+
+
+@compiled
 def row_squares(rows):
     """Squared length of every row."""
     squares = np.empty(rows.shape[0])

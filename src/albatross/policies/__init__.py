@@ -8,6 +8,7 @@ from albatross.policies.alb_dim import ALBDim
 from albatross.policies.alb_dim_finite import ALBDimFinite
 from albatross.policies.alb_norm import ALBNorm
 from albatross.policies.albatross_dim import AlbatrossDim
+from albatross.policies.albatross import Albatross
 from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
 from albatross.policies.corral import Corral
@@ -43,6 +44,7 @@ __all__ = [
     "ALBDimFinite",
     "ALBNorm",
     "AlbatrossDim",
+    "Albatross",
     "BallLinTS",
     "BallOFUL",
     "Corral",
@@ -80,6 +82,7 @@ _NESTED = "arms with nested feature maps, without biases"
 _META = "any with finitely many arms, over base policies"
 
 CATALOGUE: dict[str, Entry] = {
+    "albatross": Entry(Albatross, "this library; MacKay 1992, Audibert and Bubeck 2009", _LINEAR, "nothing"),
     "alb-norm": Entry(ALBNorm, f"{_GHOSH}, Algorithm 1", _MIXTURE, "noise level"),
     "oful-plus": Entry(OFULPlus, f"{_GHOSH}, Appendix A", _MIXTURE, "noise level, norm bound, horizon"),
     "osom": Entry(

@@ -1,0 +1,260 @@
+"""Albatross: nothing to tune; optimism where a play teaches more than an average one, under variances learnt online.
+
+Made for this library. Rewards are taken to be m + mu_i + <x, theta> + noise, with normal priors on the biases mu_i and
+on theta whose variances are learnt with the noise's (`variance_components`): that is adaptation to the norm, and to
+whether there are biases at all. With h_i the posterior variance of arm i's mean over sigma^2 (its leverage) and D_eff
+the number of parameters in use, the arm of highest
+
+    mean_i + sqrt(2 sigma^2 h_i ln(1 + t h_i / D_eff))
+
+is played. The sum of h over the plays of t rounds is about D_eff ln t, so t h_i / D_eff compares arm i with an average
+play; what an average play teaches anyhow is hardly paid for. For one bias an arm and no theta this is the index of MOSS
+(Audibert and Bubeck 2009) without its horizon. No regret bound is proved of it. What is proved is apart from it: a
+confidence set and a norm bound (`certificate`), and a fallback on optimism over that set (`safeguard`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.linalg import Joint, Ridge, bias_estimates, learn, leverages, norm, predict
+from albatross.policies.certificate import (
+    Certificate,
+    NoCertificate,
+    describe_certificate,
+    new_certificate,
+    no_certificate,
+    observe,
+)
+from albatross.policies.safeguard import Safeguard, Trust, describe_safeguard, guarded, new_account, note_size
+from albatross.policies.variance_components import (
+    IN_USE,
+    NEXT,
+    NOISE,
+    Totals,
+    add_plays,
+    first_components,
+    first_fit,
+    no_totals,
+    plays_until_next_look,
+    reestimate,
+)
+from albatross.protocol import (
+    Choice,
+    compiled,
+    diagnostics,
+    init,
+    pick_best,
+    resolve,
+    select,
+    tag_size,
+    tie_priority,
+    update,
+)
+
+_UNIT, _FIRST_REWARD = 0, 1  # places in the origin
+_SMALLEST_UNIT = 1e-40  # contexts up to 1e100 of it can still be squared and summed
+_SIGMA_TOO_SMALL = 1.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Albatross:
+    """Albatross, this library's own policy; learns variances after MacKay (1992), index after MOSS (2009).
+
+    `biases=False` says that contexts explain all there is; `sigma`, where it is known, is a start, and what the
+    certificate and the safeguard rest on.
+    """
+
+    sigma: float | None = None
+    biases: bool = True
+    delta: float = 0.05
+    certificate: bool = False
+    safeguard: bool = False
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None:
+            checks.positive("sigma", self.sigma)
+        checks.flag("biases", self.biases)
+        checks.probability("delta", self.delta)
+        checks.flag("certificate", self.certificate)
+        checks.flag("safeguard", self.safeguard)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class AlbatrossParameters(NamedTuple):
+    guard: Trust | Safeguard
+    sigma: float  # 0 where it is not given
+    biases: int
+    certificate: int
+    random_ties: int
+
+
+class AlbatrossState(NamedTuple):
+    fit: Joint | Ridge  # of rewards less the first one on rows [1, x / unit]
+    totals: Totals
+    components: np.ndarray  # (5,) r, lam, sigma^2, D_eff, and the play at which they are estimated again
+    origin: np.ndarray  # (2,) unit of the contexts, 0 before the first reward; the first reward
+    certificate: Certificate | NoCertificate
+    account: np.ndarray  # (5,) the safeguard's, (0,) without it
+    pulls: np.ndarray  # (K,)
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_albatross(policy: Albatross, n_arms, dim, horizon):
+    delta = float(policy.delta)
+    return AlbatrossParameters(
+        guard=Safeguard(delta) if policy.safeguard else Trust(delta),
+        sigma=0.0 if policy.sigma is None else float(policy.sigma),
+        biases=int(policy.biases),
+        certificate=int(policy.certificate or policy.safeguard),
+        random_ties=int(policy.ties == "random"),
+    )
+
+
+@init.register
+def init_albatross(policy: AlbatrossParameters, n_arms, dim, rng):
+    return AlbatrossState(
+        fit=first_fit(n_arms, dim, biases=policy.biases),
+        totals=no_totals(dim),
+        components=first_components(policy.sigma),
+        origin=np.zeros(2),
+        certificate=new_certificate(n_arms, dim) if policy.certificate else no_certificate(),
+        account=new_account(policy.guard),
+        pulls=np.zeros(n_arms),
+        priority=tie_priority(n_arms, policy.random_ties, rng),
+    )
+
+
+@tag_size.register
+def tag_size_albatross(policy: AlbatrossParameters):
+    return 1 + note_size(policy.guard)
+
+
+@compiled
+def unit_of(state, offer):
+    """The contexts' unit: until the first reward their root mean square length over the arms offered."""
+    if state.origin[_UNIT] > 0.0:
+        return state.origin[_UNIT]
+    total, arms = 0.0, 0
+    for arm in range(offer.eligible.size):
+        if offer.eligible[arm]:
+            total += np.dot(offer.contexts[arm], offer.contexts[arm])
+            arms += 1
+    return usable(math.sqrt(total / arms))
+
+
+@compiled
+def usable(unit):
+    """The unit itself, or 1 where contexts are zero."""
+    return unit if unit > _SMALLEST_UNIT else 1.0
+
+
+@compiled
+def with_constant(contexts, unit):
+    """Rows [1, x / unit]."""
+    rows = np.empty((contexts.shape[0], contexts.shape[1] + 1))
+    for i in range(contexts.shape[0]):
+        rows[i, 0] = 1.0
+        for j in range(contexts.shape[1]):
+            rows[i, j + 1] = contexts[i, j] / unit
+    return rows
+
+
+@compiled
+def bonuses(state, h):
+    """sqrt(2 sigma^2 h ln(1 + t h / D_eff)), t the round to come."""
+    t = state.totals.gram[0, 0] + 1.0
+    return np.sqrt(2.0 * state.components[NOISE] * h * np.log1p(t * h / state.components[IN_USE]))
+
+
+@compiled
+def noise_sd(policy, state):
+    """sigma as given, or else as estimated."""
+    return policy.sigma if policy.sigma > 0.0 else math.sqrt(state.components[NOISE])
+
+
+@select.register
+def select_albatross(policy: AlbatrossParameters, state, offer, noise):
+    unit = unit_of(state, offer)
+    rows = with_constant(offer.contexts, unit)
+    means = predict(state.fit, rows)
+    widths = bonuses(state, leverages(state.fit, rows))
+    arm = pick_best(means + widths, offer, state.priority)
+    arm, note = guarded(policy.guard, state, offer, rows, means, arm, noise_sd(policy, state))
+    tag = np.empty(1 + note.size)
+    tag[0] = unit
+    for k in range(note.size):
+        tag[1 + k] = note[k]
+    return Choice(arm, offer.contexts[arm], means[arm] + widths[arm], widths[arm], 1.0, tag)
+
+
+@update.register
+def update_albatross(policy: AlbatrossParameters, state, choice, reward, n):
+    own = not np.isnan(choice.tag[0])
+    if state.origin[_UNIT] == 0.0:
+        state.origin[_UNIT] = choice.tag[0] if own else usable(norm(choice.action))
+        state.origin[_FIRST_REWARD] = reward / n
+    if own:
+        for k in range(state.account.size):
+            state.account[k] += n * choice.tag[1 + k]
+    row = with_constant(choice.action.reshape((1, -1)), state.origin[_UNIT])[0]
+    each = reward / n - state.origin[_FIRST_REWARD]
+    state.pulls[choice.arm] += n
+    while n > 0:
+        plays = min(n, plays_until_next_look(state.components, state.totals))
+        learn(state.fit, choice.arm, row, plays * each, plays)
+        add_plays(state.totals, row, each, plays)
+        observe(state.certificate, choice.arm, row, each, plays)
+        if state.totals.gram[0, 0] >= state.components[NEXT]:
+            reestimate(state.fit, state.totals, state.components, policy.sigma)
+        n -= plays
+
+
+@diagnostics.register
+def diagnostics_albatross(policy: AlbatrossParameters, state) -> dict[str, Any]:
+    r, lam, variance, in_use = (float(part) for part in state.components[:NEXT])
+    unit = float(state.origin[_UNIT]) or 1.0
+    dim = state.fit.theta.size - 1
+    found: dict[str, Any] = {
+        "pulls": state.pulls.copy(),
+        "intercept": float(state.fit.theta[0] + state.origin[_FIRST_REWARD]),
+        "theta_hat": state.fit.theta[1:] / unit,
+        "noise_sd": math.sqrt(variance),
+        "prior_norm": math.sqrt(dim * variance / lam) / unit,
+        "effective_parameters": in_use,
+    }
+    if policy.biases:
+        found.update(biases=bias_estimates(state.fit), bias_ridge=r, bias_sd=math.sqrt(variance / r))
+    warnings = plain_warnings(policy, state)
+    if policy.certificate:
+        sigma = float(noise_sd(policy, state))
+        described, sentences = describe_certificate(state.certificate, delta=policy.guard.delta, sigma=sigma, unit=unit)
+        found.update(described)
+        warnings += sentences
+        found.update(describe_safeguard(policy.guard, state, sigma))
+    return {**found, "warnings": warnings}
+
+
+def plain_warnings(policy: AlbatrossParameters, state: AlbatrossState) -> list[str]:
+    """What the estimates do not say, in sentences."""
+    found = []
+    never = int(np.sum(state.pulls == 0))
+    if never:
+        found.append(f"{never} of {state.pulls.size} arms were never played.")
+    if state.totals.gram[0, 0] < 16:
+        found.append("Fewer than 16 rewards: the variances are still first guesses.")
+    elif policy.sigma and math.sqrt(state.components[NOISE]) > _SIGMA_TOO_SMALL * policy.sigma:
+        found.append(
+            f"The noise looks like {math.sqrt(state.components[NOISE]):.3g}, sigma={policy.sigma:.3g} was given: "
+            "the certificate does not hold, the play is hardly affected."
+        )
+    if policy.certificate and not policy.sigma:
+        found.append("sigma was not given: the certificate rests on an estimate of it and is not proved.")
+    return found
