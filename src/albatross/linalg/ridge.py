@@ -202,6 +202,8 @@ def learn_joint(fit: Joint, arm, x, reward, n):
         pull = math.sqrt(n * weight / (weight + n))
         absorb(fit, pull * centred, pull * (reward / n - fit.reward_sum[arm] / weight))
         fit.log_det[0] += math.log1p(n / weight)  # det V = product of the weights x det P
+    else:
+        fit.log_det[0] += math.log(n)  # an arm without a prior counts from its first play
     fit.weight[arm] += n
     fit.reward_sum[arm] += reward
     for j in range(x.size):
