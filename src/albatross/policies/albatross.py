@@ -159,11 +159,11 @@ def usable(unit):
 @compiled
 def with_constant(contexts, unit):
     """Rows [1, x / unit]."""
-    rows = np.empty((contexts.shape[0], contexts.shape[1] + 1))
+    rows, scale = np.empty((contexts.shape[0], contexts.shape[1] + 1)), 1.0 / unit
     for i in range(contexts.shape[0]):
         rows[i, 0] = 1.0
         for j in range(contexts.shape[1]):
-            rows[i, j + 1] = contexts[i, j] / unit
+            rows[i, j + 1] = contexts[i, j] * scale
     return rows
 
 

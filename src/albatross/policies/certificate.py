@@ -15,6 +15,7 @@ other half of delta is for arms of one context only, whose mean has a width of i
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,10 @@ def kappas(certificate, delta):
 @compiled
 def half_width(kappa, q1, q2, sigma):
     """sigma sqrt(kappa (q1 + lam q2)) for the best lam."""
-    return sigma * math.sqrt(np.min(kappa * (max(q1, 0.0) + _GRID * max(q2, 0.0))))
+    least = np.inf
+    for k in range(_GRID.size):
+        least = min(least, kappa[k] * (max(q1, 0.0) + _GRID[k] * max(q2, 0.0)))
+    return sigma * math.sqrt(least)
 
 
 class Estimates(NamedTuple):
@@ -126,9 +130,10 @@ def estimates(certificate, rows, delta, sigma):
     centred, explained = np.zeros((n_arms, dim)), np.zeros(n_arms)
     for arm in range(n_arms):
         if fit.weight[arm] > 0.0:
+            share = 1.0 / fit.weight[arm]
             for j in range(dim):
-                centred[arm, j] = rows[arm, j + 1] - fit.context_sum[arm, j] / fit.weight[arm]
-            explained[arm] = fit.reward_sum[arm] / fit.weight[arm]
+                centred[arm, j] = rows[arm, j + 1] - share * fit.context_sum[arm, j]
+            explained[arm] = share * fit.reward_sum[arm]
     solved = (centred @ fit.root) @ fit.root.T
     spread = solved @ certificate.between
     lengths = row_squares(solved)
@@ -153,22 +158,24 @@ def estimates(certificate, rows, delta, sigma):
 @compiled
 def only_ever(certificate, arm, row):
     """Whether the arm has only ever been played with this context."""
-    same = certificate.fixed[arm] == 1.0
-    for j in range(row.size - 1):
-        same = same and row[j + 1] == certificate.first[arm, j]
+    same, j = certificate.fixed[arm] == 1.0, 0
+    while same and j < row.size - 1:
+        same = row[j + 1] == certificate.first[arm, j]
+        j += 1
     return same
 
 
-@compiled
+@partial(compiled, fastmath={"reassoc"})
 def half_width_of_difference(certificate, found, one, two, kappa, sigma):
     """How well the set knows the difference of two arms' means."""
     fit, dim = certificate.within, found.solved.shape[1]
-    n, m = fit.weight[one], fit.weight[two]
-    u = found.solved[one] - found.solved[two]
-    q1 = 1.0 / n + 1.0 / m + np.dot(u, found.centred[one] - found.centred[two])
-    along = np.dot(fit.context_sum[one], u) / n**2 - np.dot(fit.context_sum[two], u) / m**2
-    across = np.dot(u, found.spread[one] - found.spread[two])
-    q2 = 1.0 / n**2 + 1.0 / m**2 - 2.0 * along + across + np.dot(u, u) / dim
+    share, other = 1.0 / fit.weight[one], 1.0 / fit.weight[two]
+    q1, q2 = share + other, share**2 + other**2
+    for j in range(dim):
+        u = found.solved[one, j] - found.solved[two, j]
+        q1 += u * (found.centred[one, j] - found.centred[two, j])
+        q2 -= 2.0 * u * (share**2 * fit.context_sum[one, j] - other**2 * fit.context_sum[two, j])
+        q2 += u * (found.spread[one, j] - found.spread[two, j] + u / dim)
     return half_width(kappa, q1, q2, sigma)
 
 
