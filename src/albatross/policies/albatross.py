@@ -7,10 +7,10 @@ the number of parameters in use, the arm of highest
 
     mean_i + sqrt(2 sigma^2 h_i ln(1 + t h_i / D_eff))
 
-is played. The sum of h over the plays of t rounds is about D_eff ln t, so t h_i / D_eff compares arm i with an average
-play; what an average play teaches anyhow is hardly paid for. For one bias an arm and no theta this is the index of MOSS
-(Audibert and Bubeck 2009) without its horizon. No regret bound is proved of it. What is proved is apart from it: a
-confidence set and a norm bound (`certificate`), and a fallback on optimism over that set (`safeguard`).
+is played. The leverages of t plays sum to D_eff, so t h_i / D_eff compares arm i with an average play; what an average
+play teaches anyhow is hardly paid for. For one bias an arm and no theta this is an anytime form of MOSS (Audibert and
+Bubeck 2009). No regret bound is proved of it. What is proved stands apart: a confidence set and a norm bound
+(`certificate`). The `safeguard` falls back on optimism over that set, with a rate that is only sketched.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from albatross.policies.certificate import (
     observe,
 )
 from albatross.policies.safeguard import Safeguard, Trust, describe_safeguard, guarded, new_account, note_size
+from albatross.policies.units import unit_of, usable, with_constant
 from albatross.policies.variance_components import (
+    FIRST_LOOK,
     IN_USE,
     NEXT,
     NOISE,
@@ -58,7 +60,6 @@ from albatross.protocol import (
 )
 
 _UNIT, _FIRST_REWARD = 0, 1  # places in the origin
-_SMALLEST_UNIT = 1e-40  # contexts up to 1e100 of it can still be squared and summed
 _SIGMA_TOO_SMALL = 1.1
 
 
@@ -138,36 +139,6 @@ def tag_size_albatross(policy: AlbatrossParameters):
 
 
 @compiled
-def unit_of(state, offer):
-    """The contexts' unit: until the first reward their root mean square length over the arms offered."""
-    if state.origin[_UNIT] > 0.0:
-        return state.origin[_UNIT]
-    total, arms = 0.0, 0
-    for arm in range(offer.eligible.size):
-        if offer.eligible[arm]:
-            total += np.dot(offer.contexts[arm], offer.contexts[arm])
-            arms += 1
-    return usable(math.sqrt(total / arms))
-
-
-@compiled
-def usable(unit):
-    """The unit itself, or 1 where contexts are zero."""
-    return unit if unit > _SMALLEST_UNIT else 1.0
-
-
-@compiled
-def with_constant(contexts, unit):
-    """Rows [1, x / unit]."""
-    rows, scale = np.empty((contexts.shape[0], contexts.shape[1] + 1)), 1.0 / unit
-    for i in range(contexts.shape[0]):
-        rows[i, 0] = 1.0
-        for j in range(contexts.shape[1]):
-            rows[i, j + 1] = contexts[i, j] * scale
-    return rows
-
-
-@compiled
 def bonuses(state, h):
     """sqrt(2 sigma^2 h ln(1 + t h / D_eff)), t the round to come."""
     t = state.totals.gram[0, 0] + 1.0
@@ -182,7 +153,7 @@ def noise_sd(policy, state):
 
 @select.register
 def select_albatross(policy: AlbatrossParameters, state, offer, noise):
-    unit = unit_of(state, offer)
+    unit = state.origin[_UNIT] if state.origin[_UNIT] > 0.0 else unit_of(offer)
     rows = with_constant(offer.contexts, unit)
     means = predict(state.fit, rows)
     widths = bonuses(state, leverages(state.fit, rows))
@@ -248,8 +219,8 @@ def plain_warnings(policy: AlbatrossParameters, state: AlbatrossState) -> list[s
     never = int(np.sum(state.pulls == 0))
     if never:
         found.append(f"{never} of {state.pulls.size} arms were never played.")
-    if state.totals.gram[0, 0] < 16:
-        found.append("Fewer than 16 rewards: the variances are still first guesses.")
+    if state.totals.gram[0, 0] < FIRST_LOOK:
+        found.append(f"Fewer than {FIRST_LOOK:.0f} rewards: the variances are still first guesses.")
     elif policy.sigma and math.sqrt(state.components[NOISE]) > _SIGMA_TOO_SMALL * policy.sigma:
         found.append(
             f"The noise looks like {math.sqrt(state.components[NOISE]):.3g}, sigma={policy.sigma:.3g} was given: "

@@ -20,7 +20,7 @@ from albatross.protocol import compiled, generic
 BIAS_RIDGE, RIDGE, NOISE, IN_USE, NEXT = 0, 1, 2, 3, 4  # places in the components: r, lam, sigma^2, D_eff, when next
 _BIAS_RIDGES = 4.0 ** np.arange(-4, 8)
 _SIGNALS = 2.0 ** np.arange(-20, 13)  # signal-to-noise ratios: mean ||x||^2 / lam
-_FIRST_LOOK = 16.0
+FIRST_LOOK = 16.0
 _GROWTH = 2.0**0.25  # of the time from look to look
 _ALL_BIAS_RIDGES_UNTIL = 300.0
 _FLAT = 1e-6  # precision of m
@@ -42,7 +42,7 @@ def no_totals(dim: int) -> Totals:
 
 def first_components(sigma: float) -> np.ndarray:
     """r = 1, lam = 1, sigma^2 as given or 1 (`sigma` 0), one parameter in use."""
-    return np.array([1.0, 1.0, sigma**2 if sigma else 1.0, 1.0, _FIRST_LOOK])
+    return np.array([1.0, 1.0, sigma**2 if sigma else 1.0, 1.0, FIRST_LOOK])
 
 
 def first_fit(n_arms: int, dim: int, *, biases: int) -> Joint | Ridge:
