@@ -30,7 +30,7 @@ def test_alb_norm_is_told_no_norm_unless_the_text_says_so():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("linear", "there is no policy 'linear'; known are alb-norm, "),
+        ("linear", "there is no policy 'linear'; known are albatross, alb-norm, "),
         ("ucb(width=3)", "ucb has no parameter 'width'; it has sigma, delta, form, scale, ties"),
         ("ucb(3)", r"write it as ucb\(parameter=value"),
         ("ucb(scale=", r"write it as ucb\(parameter=value"),
