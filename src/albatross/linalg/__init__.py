@@ -46,7 +46,7 @@ __all__ = [
     "ridge",
     "row_norms",
     "row_squares",
-    "times",
     "shifted",
+    "times",
     "tridiagonal",
 ]

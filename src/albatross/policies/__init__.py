@@ -7,8 +7,8 @@ from typing import NamedTuple
 from albatross.policies.alb_dim import ALBDim
 from albatross.policies.alb_dim_finite import ALBDimFinite
 from albatross.policies.alb_norm import ALBNorm
-from albatross.policies.albatross_dim import AlbatrossDim
 from albatross.policies.albatross import Albatross
+from albatross.policies.albatross_dim import AlbatrossDim
 from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
 from albatross.policies.corral import Corral
@@ -43,8 +43,8 @@ __all__ = [
     "ALBDim",
     "ALBDimFinite",
     "ALBNorm",
-    "AlbatrossDim",
     "Albatross",
+    "AlbatrossDim",
     "BallLinTS",
     "BallOFUL",
     "Corral",
