@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks, saving
+from albatross import checks, policies, saving
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import (
     Choice,
@@ -76,10 +76,13 @@ def count_choices(policy, state, contexts, eligible, pending, noise, counts):
 class Agent:
     """A policy, its state and its random numbers: `select` an arm, play it, `update` with the reward.
 
+    Without a policy it is `policies.Albatross`, which has nothing to tune, or `policies.AlbatrossDim` where no `n_arms`
+    are given and the arms are the vectors of the unit ball.
+
     Rewards may come late, in any order, or never. At most `max_pending` decisions are remembered; past that the oldest
     is forgotten and counted in `diagnostics()["forgotten"]`. Calls from several threads are taken one at a time.
 
-    >>> agent = Agent(policies.LinTS(sigma=0.5), n_arms=3, dim=2, seed=0)
+    >>> agent = Agent(n_arms=3, dim=2, seed=0)
     >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=[0, 2])
     >>> agent.update(decision, reward=0.7)
     >>> agent.diagnostics()["pulls"].tolist()
@@ -88,13 +91,15 @@ class Agent:
 
     def __init__(
         self,
-        policy: Any,
+        policy: Any = None,
         *,
         n_arms: int | None = None,
         dim: int,
         seed: int | np.random.SeedSequence | None = None,
         max_pending: int = 10_000,
     ) -> None:
+        if policy is None:
+            policy = policies.AlbatrossDim() if n_arms is None else policies.Albatross()
         if on_ball(policy):
             if n_arms is not None:
                 raise ValueError(

@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
-from albatross import checks, saving
+from albatross import checks, policies, saving
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import (
     Choice,
@@ -138,11 +138,10 @@ def learn(policy, states, choices, rewards):
 class Fleet:
     """A bandit for every user: `select` arms for a batch of events, play them, `update` with their rewards.
 
-    Users are numbers from 0. The fleet keeps nothing of a choice but that its arm has one pending; whoever plays it
+    Without a policy it is `policies.Albatross`. Users are numbers from 0. The fleet keeps nothing of a choice but that its arm has one pending; whoever plays it
     keeps the choice until the reward is there, and calls `drop` where none will come. `horizon` is how many rounds a
     user is expected to play, for policies that want to know.
 
-    >>> from albatross import policies
     >>> fleet = Fleet(policies.LinTS(sigma=0.5), n_users=1_000, n_arms=3, dim=2, seed=0)
     >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
     >>> choices = fleet.select([17, 4], contexts)
@@ -153,7 +152,7 @@ class Fleet:
 
     def __init__(
         self,
-        policy: Any,
+        policy: Any = None,
         *,
         n_users: int,
         n_arms: int,
@@ -167,6 +166,7 @@ class Fleet:
             checks.rounds("horizon", horizon)
         if not isinstance(seed, np.random.SeedSequence | None):
             checks.whole("seed", seed, least=0)
+        policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
             raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
         self.policy, self.n_arms, self.dim, self.horizon = policy, int(n_arms), int(dim), horizon

@@ -128,7 +128,8 @@ _FOR_ENV = {
     "names",
     default=None,
     help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).  "
-    "[default: alb-norm,lints,greedy; ball: alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle; "
+    "[default: albatross,alb-norm,lints,greedy; ball: albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,"
+    "explore-then-commit,oracle; "
     "nested: alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle]",
 )
 @click.option(
@@ -258,7 +259,7 @@ def compare(
     "names",
     default=None,
     help="Names from `albatross policies`; parameters in parentheses, as in lints(sigma=0.1).  "
-    "[default: alb-norm,lints,ucb]",
+    "[default: albatross,alb-norm,lints,ucb]",
 )
 @click.option(
     "--items",
@@ -323,7 +324,7 @@ def evaluate(
 
 
 @albatross.command()
-@click.option("--quick", is_flag=True, help="A few problems, short and with three trials each.")
+@click.option("--quick", is_flag=True, help="A few problems, in short.")
 @click.option(
     "--policies",
     "names",
@@ -370,9 +371,9 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
         racing.store(found, lines, title=title, out=out)
         columns = ("problem", "best", "its regret", f"{lines[0].name}'s", "ratio")
         console.print(plain_table(title, columns, racing.problem_rows(found, lines[0].name), left=2), highlight=False)
-        columns = ("policy", "worst ratio", "95 %", "mean ratio", "95 %", "worst on")
+        headings = ("policy", "worst ratio", "95 %", "mean ratio", "95 %", "worst on")
         rows = racing.standing_rows(lines)
-        console.print(plain_table("regret / that of the best policy", columns, rows), highlight=False)
+        console.print(plain_table("regret / that of the best policy", headings, rows), highlight=False)
     if not standings:
         raise click.ClickException("none of these policies can play any of these problems")
     figure = out / "race" / "figure.png"

@@ -37,7 +37,7 @@ def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bou
             "reward_range": _likely_range(1.0 / 3.0, theta_norm, noise_sd),
             "oracle": lambda make: make("oful-plus", norm_bound=theta_norm),
         },
-        "alb-norm,lints,greedy",
+        "albatross,alb-norm,lints,greedy",
     )
 
 
@@ -50,7 +50,7 @@ def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Proble
             "sigma": noise_sd,
             "oracle": lambda make: lambda truth: dataclasses.replace(make("ball-oful"), support=truth["support"]),
         },
-        "alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle",
+        "albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle",
     )
 
 

@@ -16,7 +16,7 @@ from albatross.evaluation import Estimate, Evaluation
 from albatross.experiments.compare import build
 from albatross.protocol import on_ball
 
-POLICIES = "alb-norm,lints,ucb"  # where none are named
+POLICIES = "albatross,alb-norm,lints,ucb"  # where none are named
 SHIPPED = {
     "open-bandit": {"campaign": "all", "policy": "random"},
     "open-bandit-bts": {"campaign": "all", "policy": "bts"},

@@ -227,7 +227,7 @@ def run(
 def quick(problems: Mapping[str, Problem]) -> dict[str, Problem]:
     """A few problems, in short."""
     return {
-        name: problem._replace(horizon=min(problem.horizon, 2_000), trials=3)
+        name: problem._replace(horizon=min(problem.horizon, 2_000), trials=10)
         for name, problem in problems.items()
         if problem.quick
     }
@@ -311,19 +311,23 @@ def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
     return [
         (
             line.name,
-            f"{line.worst:.3g}",
-            f"{line.worst_interval[0]:.3g} to {line.worst_interval[1]:.3g}",
-            f"{line.mean:.3g}",
-            f"{line.mean_interval[0]:.3g} to {line.mean_interval[1]:.3g}",
+            _short(line.worst),
+            " to ".join(map(_short, line.worst_interval)),
+            _short(line.mean),
+            " to ".join(map(_short, line.mean_interval)),
             max(line.ratios, key=lambda problem: line.ratios[problem]),
         )
         for line in lines
     ]
 
 
+def _short(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100.0 else f"{ratio:.3g}"
+
+
 def problem_rows(found: Mapping[str, Raced], name: str) -> list[tuple[str, ...]]:
     """Columns problem, best policy, its regret, and the named policy's regret and ratio."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for problem, raced in found.items():
         best = min(raced.regret, key=lambda each: raced.regret[each].mean())
         ratio = max(raced.regret[name].mean(), _LEAST) / max(raced.regret[best].mean(), _LEAST)
@@ -367,7 +371,7 @@ def plot(families: Mapping[str, list[Standing]]) -> Figure:
             axes.plot(values, np.full(values.size, height), "o", color=colour, markersize=4, alpha=0.55, mec="none")
             axes.plot([line.mean], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
             axes.annotate(
-                f"{line.worst:.3g}", (line.worst, height), (5, -3), textcoords="offset points", fontsize=7, color=colour
+                _short(line.worst), (line.worst, height), (5, -3), textcoords="offset points", fontsize=7, color=colour
             )
         axes.set_xscale("log")
         axes.set_xlim(0.9, 2.2 * max(line.worst for line in lines))

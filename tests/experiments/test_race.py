@@ -1,0 +1,143 @@
+"""The race, and its arithmetic."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from albatross.cli.commands import albatross
+from albatross.environments import Ball, FixedArms, Mixture
+from albatross.experiments import race
+from albatross.experiments.race import Problem, Raced
+from albatross.policies import CATALOGUE
+
+SMALL = {"small": Problem(Mixture(n_arms=3, dim=2, noise_sd=0.5), 60, trials=4, biases=True)}
+
+
+def raced(**regrets):
+    return Raced({name: np.array(values, float) for name, values in regrets.items()}, dict.fromkeys(regrets, 1.0))
+
+
+def test_ratios_are_to_the_best_policy_of_each_problem():
+    found = {"p": raced(a=[10, 30], b=[40, 40], c=[80, 80]), "q": raced(a=[60, 60], b=[30, 30], c=[30, 30])}
+    lines = race.standings(found)
+    assert [(line.name, line.worst, round(line.mean, 6)) for line in lines] == [
+        ("a", 2.0, round(2**0.5, 6)),
+        ("b", 2.0, round(2**0.5, 6)),
+        ("c", 4.0, 2.0),
+    ]
+    assert lines[2].ratios == {"p": 4.0, "q": 1.0}
+    assert lines[2].worst_interval == (2.0, 8.0)  # b's or c's 80 over 40 or over 10, as trials are drawn
+
+
+def test_a_policy_that_did_not_run_everywhere_has_no_standing():
+    found = {"p": raced(a=[1], b=[2]), "q": raced(a=[1])}
+    assert [line.name for line in race.standings(found)] == ["a"]
+
+
+def test_a_regret_of_zero_has_a_ratio():
+    assert race.standings({"p": raced(a=[0.0], b=[0.0])})[1].worst == 1.0
+
+
+def test_the_table_of_problems_names_the_best_and_ours():
+    rows = race.problem_rows({"p": raced(a=[10, 30], b=[40, 40])}, "b")
+    assert rows == [("p", "a", "20 ± 10", "40 ± 0", "2.00")]
+
+
+def test_every_policy_without_feature_maps_races():
+    everywhere = {"ucb1", "uniform", "corral", "regret-balancing", "d3rb"}  # weaker twins of others that race
+    maps = {name for name, entry in CATALOGUE.items() if "maps" in entry.setting or "without biases" in entry.setting}
+    assert set(CATALOGUE) - everywhere - maps <= set(race.ARM_POLICIES) | set(race.BALL_POLICIES)
+
+
+@pytest.mark.parametrize("name", [*race.ARMS, *race.BALL])
+def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_albatross(name):
+    problem = {**race.ARMS, **race.BALL}[name]
+    built = race.contenders(problem)
+    told = problem.told_sigma * problem.env.noise_sd
+    if isinstance(problem.env, Ball):
+        assert built["ball-oful"].sigma == told
+        return
+    assert built["lints"].sigma == told
+    assert (
+        built["lints"].biases == isinstance(problem.env, Mixture) and name != "sparse, 3 of 50"
+    ) or not problem.biases
+    assert built["albatross"].sigma is None
+    assert built["albatross"].biases
+
+
+def test_a_problem_is_not_raced_again_by_the_same_code(tmp_path, monkeypatch):
+    first = race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
+    monkeypatch.setattr(race, "race", lambda *args, **options: pytest.fail("raced again"))
+    again = race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
+    np.testing.assert_equal(first, again)
+
+
+@pytest.mark.parametrize("change", ["seed", "policies", "damage", "sources"])
+def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, change):
+    race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy"])
+    path = tmp_path / "race" / "small.json"
+    if change == "damage":
+        path.write_text(path.read_text()[:200])
+    if change == "sources":
+        monkeypatch.setattr(race.results, "versions", lambda: {"albatross": "another"})
+    calls = []
+    original = race.race
+    monkeypatch.setattr(race, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
+    chosen = ["greedy", "ucb"] if change == "policies" else ["greedy"]
+    race.run(SMALL, out=tmp_path, seed=int(change == "seed"), chosen=chosen)
+    assert calls == [1]
+    assert json.loads(path.read_text())["seed"] == int(change == "seed")
+
+
+def test_problems_are_read_from_words():
+    problem = race.read_problem("FixedArms(n_arms=4, dim=2, theta=[1.0, 0.0], horizon=70)")
+    assert isinstance(problem.env, FixedArms)
+    assert (problem.horizon, problem.biases) == (70, False)
+    assert race.read_problem("Mixture(n_arms=4, dim=2)").biases
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Mixture", "Mixture(4)", "Casino(n_arms=4)", "Mixture(n_arms=f())", "Mixture(arms=4)", "Mixture(n_arms=0, dim=1)"],
+)
+def test_what_cannot_be_read_is_one_line(tmp_path, text):
+    outcome = CliRunner().invoke(albatross, ["race", "--problem", text, "--out", str(tmp_path)])
+    assert outcome.exit_code == 1
+    assert outcome.output.startswith("Error: ")
+    assert "Traceback" not in outcome.output
+
+
+def test_the_command_races_on_a_problem_of_ones_own(tmp_path):
+    outcome = CliRunner().invoke(
+        albatross,
+        [
+            *(
+                "race",
+                "--problem",
+                "Mixture(n_arms=4, dim=2, horizon=200)",
+                "--policies",
+                "albatross,uniform,ball-oful",
+            ),
+            *("--out", str(tmp_path)),
+        ],
+    )
+    assert outcome.exit_code == 0, outcome.output
+    assert "albatross" in outcome.output
+    assert "ball-oful" not in outcome.output  # it cannot play this
+    assert (tmp_path / "race" / "figure.png").stat().st_size > 5_000
+    table = duckdb.sql(f"SELECT * FROM '{tmp_path}/race/regret-your-problems.parquet'").fetchnumpy()
+    assert sorted(set(table["policy"])) == ["albatross", "uniform"]
+    assert table["trial"].max() == 9
+
+
+def test_albatross_has_the_smallest_worst_ratio_of_the_usual_policies(tmp_path):
+    problems = race.quick(race.ARMS)
+    found = race.run(problems, out=tmp_path, seed=0, chosen=["albatross", "lints", "greedy", "ucb"])
+    lines = race.standings(found)
+    assert lines[0].name == "albatross"
+    assert lines[0].worst < 3.0
