@@ -1036,3 +1036,16 @@ def test_a_decision_made_after_saving_is_not_mistaken_for_one_made_after_loading
     again.update(pending.id, 1.0)
     assert again.diagnostics()["pulls"].sum() == 1
     assert again.diagnostics()["decisions"] == 2
+
+
+def test_without_a_policy_it_is_albatross():
+    agent = Agent(n_arms=K, dim=3, seed=0)
+    assert agent.policy == policies.Albatross()
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        decision = agent.select(rng.standard_normal((K, 3)))
+        agent.update(decision, float(decision.action.sum()))
+    assert agent.diagnostics()["theta_hat"] == pytest.approx(np.ones(3), abs=0.1)
+    on_the_ball = Agent(dim=3, seed=0)
+    assert on_the_ball.policy == policies.AlbatrossDim()
+    assert np.linalg.norm(on_the_ball.select().action) == pytest.approx(1.0)

@@ -138,9 +138,9 @@ def learn(policy, states, choices, rewards):
 class Fleet:
     """A bandit for every user: `select` arms for a batch of events, play them, `update` with their rewards.
 
-    Without a policy it is `policies.Albatross`. Users are numbers from 0. The fleet keeps nothing of a choice but that its arm has one pending; whoever plays it
-    keeps the choice until the reward is there, and calls `drop` where none will come. `horizon` is how many rounds a
-    user is expected to play, for policies that want to know.
+    Without a policy it is `policies.Albatross`. Users are numbers from 0. The fleet keeps nothing of a choice but that
+    its arm has one pending; whoever plays it keeps the choice until the reward is there, and calls `drop` where none
+    will come. `horizon` is how many rounds a user is expected to play, for policies that want to know.
 
     >>> fleet = Fleet(policies.LinTS(sigma=0.5), n_users=1_000, n_arms=3, dim=2, seed=0)
     >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
