@@ -60,7 +60,7 @@ from albatross.protocol import (
 )
 
 _UNIT, _FIRST_REWARD = 0, 1  # places in the origin
-_SIGMA_TOO_SMALL = 1.1
+_SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,9 @@ def plain_warnings(policy: AlbatrossParameters, state: AlbatrossState) -> list[s
         found.append(f"{never} of {state.pulls.size} arms were never played.")
     if state.totals.gram[0, 0] < FIRST_LOOK:
         found.append(f"Fewer than {FIRST_LOOK:.0f} rewards: the variances are still first guesses.")
-    elif policy.sigma and math.sqrt(state.components[NOISE]) > _SIGMA_TOO_SMALL * policy.sigma:
+    elif policy.sigma and math.sqrt(state.components[NOISE]) > policy.sigma * max(
+        _SIGMA_TOO_SMALL, 1.0 + 3.0 / math.sqrt(2.0 * state.totals.gram[0, 0])
+    ):
         found.append(
             f"The noise looks like {math.sqrt(state.components[NOISE]):.3g}, sigma={policy.sigma:.3g} was given: "
             "the certificate does not hold, the play is hardly affected."
