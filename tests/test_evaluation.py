@@ -366,13 +366,13 @@ def test_predictions_must_be_of_every_arm():
         (policies.BallOFUL(), {}, ValueError, "BallOFUL plays actions of the unit ball, a log has 3 arms"),
         ({}, {}, ValueError, "at least one policy"),
         (policies.Greedy(), {"folds": 1}, ValueError, "folds must be a whole number >= 2"),
-        (policies.Greedy(), {"folds": 500}, ValueError, "folds=500 are more than the log's 400 rounds"),
+        (policies.Greedy(), {"folds": 500}, ValueError, "500 folds need at least as many rounds, the log has 400"),
         (policies.Greedy(), {"trials": 0}, ValueError, "trials must be"),
         (policies.Greedy(), {"draws": 0}, ValueError, "draws must be"),
         (policies.Greedy(), {"seed": -1}, ValueError, "seed must be"),
         (np.full((400, 2), 0.5), {}, ValueError, "of 2 arms, the log has 3"),
         (np.full((4, 3), 1 / 3), {}, ValueError, r"probabilities must have shape \(400, any\)"),
-        ("greedy", {}, ValueError, "probabilities must be an array of numbers"),
+        ("greedy", {}, TypeError, "neither a policy nor a table of probabilities"),
     ],
 )
 def test_what_cannot_be_evaluated_is_told(given, options, error, message):

@@ -142,7 +142,7 @@ def test_new_users_join_with_nothing_known_of_them():
 
 
 def test_a_saved_fleet_goes_on_bit_for_bit(tmp_path):
-    fleet = new_fleet(policies.LinTS(sigma=0.1))
+    fleet = new_fleet(policies.LinTS(sigma=0.1), horizon=np.int64(HORIZON))
     play(fleet, np.random.default_rng(0), 20)
     pending = fleet.select([1, 3], np.ones((2, K, D)))
     fleet.save(tmp_path / "fleet.npz")
@@ -183,6 +183,47 @@ def test_threads_take_turns():
     assert not fleet._pending.any()
 
 
+def test_users_may_join_while_others_play():
+    fleet = new_fleet()
+    done = threading.Event()
+
+    def join():
+        while not done.is_set():
+            fleet.add_users(1)
+
+    thread = threading.Thread(target=join)
+    thread.start()
+    try:
+        for _ in range(60):
+            fleet.update(fleet.select([0, 1], np.ones((2, K, D))), [0.0, 1.0])
+    finally:
+        done.set()
+        thread.join()
+    assert fleet.diagnostics(0)["pulls"].sum() == fleet.diagnostics(1)["pulls"].sum() == 60
+    assert not fleet._pending.any()
+
+
+def test_choices_outlive_the_callers_arrays():
+    fleet, users = new_fleet(), np.array([0, 1])
+    choices = fleet.select(users, np.zeros((2, K, D)))
+    users[:] = 3
+    assert choices.users.tolist() == [0, 1]
+
+
+def test_choices_of_another_policy_are_refused_before_compiled_code_reads_them():
+    ucb, osom = new_fleet(policies.UCB()), new_fleet(policies.OSOM(sigma=0.1))
+    made, own = (each.select([0], np.zeros((1, K, D))) for each in (ucb, osom))
+    for wrong in (
+        made._replace(arms=own.arms),
+        own._replace(scores=own.scores[:0]),
+        own._replace(arms=own.arms - 9),
+        own._replace(arms=own.arms + 0.5),
+    ):
+        with pytest.raises(ValueError, match=r"select returned|is unknown"):
+            osom.update(wrong, [1.0])
+    osom.update(own, [1.0])
+
+
 CONTEXTS = np.zeros((1, K, D))
 BAD = {
     "an unknown user": (lambda f: f.select([USERS], CONTEXTS), "user 4 is unknown: this fleet has users 0 to 3"),
@@ -221,7 +262,7 @@ def test_a_choice_is_rewarded_once_and_by_its_own_fleet():
         fleet.update(choices, [1.0, 1.0])
     np.testing.assert_equal(learnt(fleet), before)
     fleet.update(choices.rows([1]), [1.0])  # what was refused above took nothing away
-    with pytest.raises(ValueError, match="another fleet"):
+    with pytest.raises(ValueError, match="these are another's"):
         fleet.update(new_fleet(dim=2).select([0], np.zeros((1, K, 2))), [1.0])
 
 

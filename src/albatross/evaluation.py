@@ -354,11 +354,17 @@ def _checked_target(name: str, target: Any, actions: Any, rewards: Any, propensi
     target = _checked_probabilities(target, rewards.size)
     actions = checked_actions(actions, *target.shape)
     propensities = checked_propensities(propensities, rewards.size)
-    return _weighted(name, target, actions, rewards, propensities)
+    return _weighted(name, target, actions, rewards, propensities, stacklevel=4)
 
 
 def _weighted(
-    name: str, target: np.ndarray, actions: np.ndarray, rewards: np.ndarray, propensities: np.ndarray
+    name: str,
+    target: np.ndarray,
+    actions: np.ndarray,
+    rewards: np.ndarray,
+    propensities: np.ndarray,
+    *,
+    stacklevel: int = 3,
 ) -> _Target:
     """With the weights; says where the log knows nothing."""
     unknown = target[:, np.bincount(actions, minlength=target.shape[1]) == 0]
@@ -367,14 +373,16 @@ def _weighted(
         warnings.warn(
             f"{name} spends {unknown.sum():.4g} of {len(target)} rounds on {number} "
             f"{'action that was' if number == 1 else 'actions that were'} never logged: IPS and SNIPS leave out what "
-            "they earn, DR guesses it",
-            stacklevel=4,
+            "they earn, DR guesses it, and replay waits for them in vain",
+            stacklevel=stacklevel,
         )
     return _Target(target, actions, rewards, target[np.arange(len(target)), actions] / propensities)
 
 
 def _checked_probabilities(target: Any, length: int) -> np.ndarray:
     """(n, K) of a policy's choices in each round of the log."""
+    if isinstance(target, str) or np.ndim(target) != 2:
+        raise TypeError(f"{target!r} is neither a policy nor a table of probabilities, ({length}, number of arms)")
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)
     if target.size and target.min() < 0.0:
@@ -402,7 +410,7 @@ def _folds(env: Logged, folds: int, seed: int) -> np.ndarray:
     checks.whole("folds", folds, least=2)
     checks.whole("seed", seed, least=0)
     if folds > env.length:
-        raise ValueError(f"folds={folds} are more than the log's {env.length} rounds")
+        raise ValueError(f"{folds} folds need at least as many rounds, the log has {env.length}")
     return streams(seed, 0)[2].permutation(env.length) % folds
 
 
@@ -445,7 +453,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
 
     IPS, SNIPS and DR are of what a policy has learnt: for each fold of the log it learns the others as somebody else's
     decisions and is then frozen. In place of a policy there may be a table (n, K) of probabilities. Few `draws` of a
-    policy's randomness cost precision, but no bias. The numbers depend on `seed` alone.
+    policy's randomness cost precision, but IPS and DR no bias. The numbers depend on `seed` alone.
 
     >>> from albatross import environments
     >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 2],

@@ -75,6 +75,8 @@ def _compile_state_of(states, user):
         return lambda states, user: unowned(states[user])
     if hasattr(states, "instance_class"):
         kind = states.instance_class
+        if len(states) == 0:
+            return lambda states, user: kind()
         return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))
     if len(states) == 0:
         return lambda states, user: ()
@@ -169,7 +171,8 @@ class Fleet:
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
             raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
-        self.policy, self.n_arms, self.dim, self.horizon = policy, int(n_arms), int(dim), horizon
+        self.policy, self.n_arms, self.dim = policy, int(n_arms), int(dim)
+        self.horizon = None if horizon is None else int(horizon)
         self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
         self._rng = np.random.Generator(np.random.SFC64(seed))
         self._states = self._newcomers(int(n_users))
@@ -195,10 +198,11 @@ class Fleet:
     def add_users(self, n_users: int) -> np.ndarray:
         """Take in so many new users, of whom nothing is known; returns their numbers."""
         checks.whole("n_users", n_users, least=1)
-        known, new = self.n_users, self._newcomers(int(n_users))
-        self._states = _joined(self._states, new)
-        self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
-        return np.arange(known, self.n_users)
+        with self._lock:
+            known = self.n_users
+            self._states = _joined(self._states, self._newcomers(int(n_users)))
+            self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
+            return np.arange(known, self.n_users)
 
     # ---------------------------------------------------------------------------------------- events and rewards
 
@@ -247,7 +251,7 @@ class Fleet:
         if users.size and not (users.min() >= 0 and users.max() < self.n_users):
             wrong = users.min() if users.min() < 0 else users.max()
             raise ValueError(f"user {wrong} is unknown: this fleet has users 0 to {self.n_users - 1}")
-        return np.ascontiguousarray(users, np.int64)
+        return users.astype(np.int64)  # a copy: choices keep it, and the caller's array may change
 
     def _mask(self, eligible: Any, table: tuple[int, int]) -> np.ndarray:
         if eligible is None:
@@ -260,18 +264,21 @@ class Fleet:
             )
         if not mask.any(axis=-1).all():
             raise ValueError("eligible is False for every arm of an event: at least one must be eligible")
-        return np.ascontiguousarray(np.broadcast_to(mask, table))
+        return np.broadcast_to(mask, table).copy()  # not read-only, which would be compiled for apart
 
     def _chosen(self, choices: Choices) -> Choices:
         """Choices that can be this fleet's, C-ordered as compiled code wants them."""
         if not isinstance(choices, Choices):
             raise ValueError(f"choices must be what select returned, or some rows of it, not {type(choices).__name__}")
-        self._known(choices.users)
-        if choices.actions.shape != (len(choices.users), self.dim) or choices.arms.max(initial=0) >= self.n_arms:
-            raise ValueError(
-                f"these choices are of another fleet: this one has {self.n_arms} arms, {self.dim} features"
-            )
-        return Choices(*map(np.ascontiguousarray, choices))
+        columns = [np.ascontiguousarray(column) for column in choices]
+        m = len(self._known(columns[0]))
+        shapes = [(m,), (m,), (m, self.dim), (m,), (m,), (m,), (m, tag_size(self._parameters))]
+        arms = columns[1]
+        if [column.shape for column in columns] != shapes or arms.dtype != np.int64:
+            raise ValueError("choices must be what this fleet's select returned, these are another's or were changed")
+        if not ((arms >= 0) & (arms < self.n_arms)).all():
+            raise ValueError(f"arm {arms.max()} is unknown: this fleet has arms 0 to {self.n_arms - 1}")
+        return Choices(*columns)
 
     def _settle(self, choices: Choices) -> None:
         """Take choices off what is pending; nothing is taken where one of them is not."""
@@ -299,7 +306,7 @@ class Fleet:
                 "horizon": self.horizon,
                 "rng": saving.describe_rng(self._rng),
             }
-            arrays = {**saving.state_arrays(self._states), "pending": self._pending}
+            arrays = saving.state_arrays((self._states, self._pending))
             saving.write(path, kind="fleet", header=header, arrays=arrays)
 
     @classmethod
@@ -310,8 +317,7 @@ class Fleet:
             policy = saving.restore_policy(header["policy"], policy)
             sizes = {name: header[name] for name in ("n_users", "n_arms", "dim", "horizon")}
             fleet = cls(policy, **sizes, seed=0)
-            saving.fill_state(fleet._states, arrays, path=Path(path))
-            fleet._pending[...] = arrays["pending"]
+            saving.fill_state((fleet._states, fleet._pending), arrays, path=Path(path))
             fleet._rng = saving.restore_rng(header["rng"])
         except UnreadableFile:
             raise

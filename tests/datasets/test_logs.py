@@ -215,6 +215,11 @@ def test_actions_never_logged_are_named(tmp_path):
     assert log.n_actions == 5
 
 
+def test_whole_numbers_that_do_not_count_the_actions_are_names(tmp_path):
+    log = read_log(put(tmp_path, "action,reward,propensity\n1002,1,0.5\n1000,0,0.5\n1001,1,0.5\n"))
+    assert (log.n_actions, log.action_names, log.actions.tolist()) == (3, ("1000", "1001", "1002"), [2, 0, 1])
+
+
 def test_a_gap_between_actions_is_one_never_logged(tmp_path):
     with pytest.warns(UserWarning, match="1 of 3 actions never logged: 1"):
         read_log(put(tmp_path, "action,reward,propensity\n0,1,0.5\n2,1,0.5\n"))

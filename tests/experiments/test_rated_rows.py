@@ -45,13 +45,11 @@ def test_a_file_of_ones_own_takes_the_papers_sizes_as_far_as_it_has_them(tmp_pat
     path = tmp_path / "set2.test.txt"
     datasets.write_ranking(path, datasets.generate_ranking(900, 12, seed=2))
     settings = rated_rows.with_data(rated_rows.SETTINGS, path)
-    assert settings["sources"]["data"] == {
-        "n_arms": 22,
-        "columns": 12,
-        "rows": 900,
-        "path": str(path),
-        "shape": [900, 12],
-    }
+    data = settings["sources"]["data"]
+    assert (data["n_arms"], data["columns"], data["rows"], data["path"]) == (22, 12, 900, str(path))
+    datasets.write_ranking(tmp_path / "other.txt", datasets.generate_ranking(900, 12, seed=3))
+    other = rated_rows.with_data(rated_rows.SETTINGS, tmp_path / "other.txt")["sources"]["data"]
+    assert data["sha256"] != other["sha256"]  # so that results of other data are not taken for these
     short = {**settings, "epochs": 3}
     summary = results.run(PANELS["h"]._replace(settings=short), trials=1, seed=0, out=tmp_path)
     assert set(summary["policies"]) == {f"alb-norm-data-{mode}" for mode in rated_rows.MODES}

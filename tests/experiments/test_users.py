@@ -103,6 +103,41 @@ def test_data_is_for_one_kind_of_panel(tmp_path, arguments, message):
     assert message in outcome.output
 
 
+def test_ratings_that_are_noise_give_users_without_interest(tmp_path):
+    rng = np.random.default_rng(0)
+    designs = [rng.standard_normal((36, 26)) for _ in range(100)]
+    fitted, noise_sd = users.fit_users(designs, [rng.standard_normal(36) for _ in designs])
+    assert noise_sd == pytest.approx(1.0, abs=0.05)
+    assert np.linalg.norm(fitted, axis=1).max() < 0.1
+
+
+def test_taste_is_found_where_there_is_any():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((100, 6))
+    designs = [rng.standard_normal((40, 6)) for _ in truth]
+    values = [design @ theta + 0.5 * rng.standard_normal(40) for design, theta in zip(designs, truth, strict=True)]
+    fitted, noise_sd = users.fit_users(designs, values)
+    assert noise_sd == pytest.approx(0.5, abs=0.03)
+    assert np.sqrt(np.mean((fitted - truth) ** 2)) < 0.12
+
+
+def test_a_file_with_few_different_items_has_fewer_arms_and_factors(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = rng.standard_normal((40, 5))[:, np.arange(60) % 5]  # 60 items of 5 kinds
+    rows = [f"{u},{i},{kinds[u, i]}" for u in range(40) for i in range(60)]
+    path = tmp_path / "kinds.csv"
+    path.write_text("user,item,rating\n" + "\n".join(rows) + "\n")
+    settings = users.with_data(users.SETTINGS, path)
+    assert (settings["dim"], settings["n_arms"]) == (2, 2)
+
+
+def test_a_file_of_other_content_is_another_experiment(tmp_path):
+    path = write_ratings(tmp_path / "ratings.csv")
+    one = users.with_data(users.SETTINGS, path)
+    write_ratings(path, seed=1)
+    assert one != users.with_data(users.SETTINGS, path)
+
+
 def test_too_few_ratings_are_refused(tmp_path):
     with pytest.raises(ValueError, match="too few"):
         users.with_data(users.SETTINGS, write_ratings(tmp_path / "few.csv", n_users=3, n_items=3))

@@ -16,7 +16,7 @@ from albatross.datasets.tables import UNNAMED, Table
 _PLAIN = ("action", "reward", "propensity")
 _OPEN_BANDIT = ("item_id", "click", "propensity_score")
 _USER, _AFFINITY = "user_feature_", "user-item_affinity_"
-_LARGEST_ACTION = 9_999  # whole numbers up to here count the actions from 0, larger ones are names
+_FEW = 100  # whole numbers below this count the actions from 0; larger ones do if half of those up to them occur
 _ROUNDING = 1e-9  # a probability may be above 1 by so much
 
 
@@ -42,9 +42,10 @@ def read_log(
 ) -> Log:
     """A log from CSV or Parquet: columns action, reward, propensity and features, or the Open Bandit Dataset's.
 
-    Actions are whole numbers from 0, or names. `items` is a table of the actions' own features (an Open Bandit log
-    finds `item_context.csv` beside it); `n_actions` says how many there are where nothing else does. Rows with
-    something missing or a propensity of 0 are dropped with a warning, values that cannot be are errors.
+    Actions are whole numbers from 0, or names; whole numbers of which few occur are names too. `items` is a table of
+    the actions' own features (an Open Bandit log finds `item_context.csv` beside it); `n_actions` says how many there
+    are where nothing else does. Rows with something missing or a propensity of 0 are dropped with a warning, values
+    that cannot be are errors.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +110,7 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
         numbers = table.numbers([column])[:, 0]  # refuses a name among numbers
         row = int(np.argmax(numbers != np.round(numbers)))
         raise ValueError(f"{table.place(row)}: {column} is {numbers[row]:g}, but actions are whole numbers or names")
-    counted = distinct.dtype.kind == "i" and distinct[-1] <= _LARGEST_ACTION
+    counted = distinct.dtype.kind == "i" and distinct[-1] < max(_FEW, 2 * len(distinct), n_actions or 0)
     if counted and distinct[0] < 0:
         row = int(np.flatnonzero(places == 0)[0])
         raise ValueError(f"{table.place(row)}: {column} is {distinct[0]}, but actions count from 0")

@@ -171,10 +171,10 @@ def checked_propensities(propensities: Any, length: int) -> np.ndarray:
 def _standardised(whose: str, features: Any, length: int) -> np.ndarray:
     """Every column with mean 0 and variance 1; constant ones are left out."""
     features = checks.finite_array(f"features of the {whose}", features, (length, None))
-    varying = np.ptp(features, axis=0) > 0.0
+    varying = (np.ptp(features, axis=0) > 0.0) & (features.std(axis=0) > 0.0)  # the latter may underflow
     constant = int((~varying).sum())
     if constant:
-        warnings.warn(f"{constant} of {varying.size} features of the {whose} never vary and were dropped", stacklevel=4)
+        warnings.warn(f"{constant} of {varying.size} features of the {whose} never vary and were dropped", stacklevel=3)
     features = features[:, varying]
     return (features - features.mean(axis=0)) / features.std(axis=0)
 

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table
+from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
 from albatross.policies.exploration import phase_lengths
 from albatross.report import figures
 from albatross.simulation import Run, recording_grid
@@ -80,8 +80,7 @@ def describe(name: str, run: Run, phases: int) -> dict[str, Any]:
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "label": LABELS[name],
-        "final_mean": float(final.mean()),
-        "final_sd": float(final.std(ddof=1 if len(final) > 1 else 0)),
+        **spread(final),
     }
     if name == "alb-dim":
         entry.update({key: rows.mean(axis=0).tolist() for key, rows in refinement(run, phases).items()})

@@ -86,7 +86,7 @@ def _with_error(value: float, error: float) -> str:
     """
     if math.isnan(value):
         return "–"
-    if not error > 0.0:
+    if not error > 1e-12 * abs(value):
         return f"{value:.3g}\n±?"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 6:

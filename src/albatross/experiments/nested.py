@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import bounds, environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table
+from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
 from albatross.policies.sup_lin_ucb import linucb_alpha
 from albatross.report import figures
 from albatross.simulation import Run
@@ -122,8 +122,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "label": LABELS[name],
-        "final_mean": float(final.mean()),
-        "final_sd": float(final.std(ddof=1 if len(final) > 1 else 0)),
+        **spread(final),
     }
     if name.startswith("alb-dim"):
         entry["models"] = [[phase["model"] for phase in trial["phases"]] for trial in run.diagnostics]

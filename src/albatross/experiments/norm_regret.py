@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table
+from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
 from albatross.report import figures
 from albatross.simulation import Run
 
@@ -83,8 +83,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "label": LABELS.get(name, name),
-        "final_mean": float(final.mean()),
-        "final_sd": float(final.std(ddof=1 if len(final) > 1 else 0)),
+        **spread(final),
     }
     if name.startswith("alb-norm"):
         bounds = norm_bounds(run)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from albatross import datasets, policies, simulate
 from albatross.environments import Clusters
-from albatross.experiments.results import Outcome, Panel, claim
+from albatross.experiments.results import Outcome, Panel, claim, fingerprint, spread
 from albatross.report import figures
 from albatross.simulation import Run
 
@@ -49,11 +49,12 @@ _TITLES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data":
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same on a ranking file of one's own, with the paper's sizes as far as the file has them."""
-    ranking = _read(str(path))
-    rows, columns = ranking.features.shape
+    sha256 = fingerprint(path)
+    ranking = _read(str(path), sha256)
+    rows = len(ranking.ratings)
     varying = int((np.ptp(ranking.features, axis=0) > 0.0).sum())
     sizes = {"n_arms": min(500, max(2, rows // 40)), "columns": min(50, varying), "rows": min(20_000, rows)}
-    return {**settings, "sources": {"data": {**sizes, "path": str(path), "shape": [rows, columns]}}}
+    return {**settings, "sources": {"data": {**sizes, "path": str(path), "sha256": sha256}}}
 
 
 def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
@@ -62,12 +63,13 @@ def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
         return datasets.yandex()
     if source == "generated":
         return datasets.generate_ranking()
-    return _read(settings["sources"][source]["path"])
+    data = settings["sources"][source]
+    return _read(data["path"], data["sha256"])
 
 
 @lru_cache(maxsize=1)
-def _read(path: str) -> datasets.Ranking:
-    """A user's file, which may be large, once for its shape and for both panels."""
+def _read(path: str, sha256: str) -> datasets.Ranking:
+    """A user's file, which may be large, once for its shape and for both panels; of other content it is another."""
     return datasets.read_ranking(Path(path))
 
 
@@ -148,8 +150,7 @@ def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outco
             finals = np.array([draw.runs[name].reward[0, -1] for draw in draws])
             entries[f"{name}-{source}-{mode}"] = {
                 "label": f"{label}, {_TITLES[source]}, {mode}",
-                "final_mean": float(finals.mean()),
-                "final_sd": float(finals.std(ddof=1 if len(finals) > 1 else 0)),
+                **spread(finals),
                 "last_epoch_reward": late[name],
             }
             for trial, draw in enumerate(draws):
@@ -191,8 +192,7 @@ def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Out
             )
         entries[f"alb-norm-{source}-{mode}"] = {
             "label": f"ALB-Norm, {_TITLES[source]}, {mode}",
-            "final_mean": float(np.mean([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
-            "final_sd": float(np.std([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
+            **spread(np.array([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
             "norm_bounds": {"mean": np.mean([draw.bounds for draw in draws], axis=0).tolist()},
             "norms": [draw.norm for draw in draws],
             "last_ratios": ratios[:, -1].tolist(),

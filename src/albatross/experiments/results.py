@@ -80,6 +80,17 @@ def _sources() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
+def fingerprint(path: Path) -> str:
+    """Of a file's content: results on other data are other results, whatever the file's name."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def spread(values: np.ndarray) -> dict[str, float]:
+    """Mean and standard deviation of a policy's final numbers, as its entry in the summary has them."""
+    return {"final_mean": float(np.mean(values)), "final_sd": float(np.std(values, ddof=1 if len(values) > 1 else 0))}
+
+
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
     """The stored summary of this very run, if all of its files are there."""
     folder = out / panel.name

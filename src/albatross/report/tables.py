@@ -10,20 +10,24 @@ from rich.table import Table
 
 
 def policy_table(summary: Mapping[str, Any]) -> Table:
-    """The final number of every policy of a panel."""
+    """The final number of every policy of a panel, and what else its entries hold: by epoch, by kind of user."""
+    entries = list(summary["policies"].values())
+    epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]
+    kinds = list(dict.fromkeys(kind for entry in entries for kind in entry.get("per_user", {})))
     table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
     table.add_column("policy")
     table.add_column(summary["measure"], justify="right")
-    table.add_column("sd", justify="right")
-    table.add_column("over epochs", overflow="fold")
-    for entry in summary["policies"].values():
-        bounds = entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", []))
-        table.add_row(
-            entry["label"],
-            f"{entry['final_mean']:,.0f}",
-            f"{entry['final_sd']:,.0f}",
-            "  ".join(f"{bound:.3g}" for bound in bounds),
-        )
+    if summary["trials"] > 1:
+        table.add_column("sd", justify="right")
+    if any(epochs):
+        table.add_column("over epochs", overflow="fold")
+    for kind in kinds:
+        table.add_column(kind, justify="right")
+    for entry, values in zip(entries, epochs, strict=True):
+        cells = [entry["label"], f"{entry['final_mean']:,.0f}"]
+        cells += [f"{entry['final_sd']:,.0f}"] if summary["trials"] > 1 else []
+        cells += ["  ".join(f"{value:.3g}" for value in values)] if any(epochs) else []
+        table.add_row(*cells, *(f"{entry['per_user'][kind]:,.0f}" for kind in kinds))
     return table
 
 
