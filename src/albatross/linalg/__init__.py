@@ -1,8 +1,10 @@
-"""Linear algebra that learns one row at a time: least squares, and V's eigenbasis for actions on the ball."""
+"""Linear algebra that learns one row at a time: least squares, the lasso, and V's eigenbasis for the ball."""
 
 from __future__ import annotations
 
 from albatross.linalg.eigen import optimistic_action, optimistic_coordinates, rank_one_update
+from albatross.linalg.lasso import descend, least_squares_on
+from albatross.linalg.moments import Moments, means_under, moments, rebuild, record, reduced, settle
 from albatross.linalg.ridge import (
     Joint,
     Ridge,
@@ -27,25 +29,34 @@ from albatross.linalg.tridiagonal import shifted, tridiagonal
 
 __all__ = [
     "Joint",
+    "Moments",
     "Ridge",
     "absorb",
     "bias_estimates",
     "combined",
+    "descend",
     "dot",
     "forget",
     "joint",
     "learn",
+    "least_squares_on",
     "leverages",
+    "means_under",
+    "moments",
     "norm",
     "optimistic_action",
     "optimistic_coordinates",
     "perturb",
     "predict",
     "rank_one_update",
+    "rebuild",
+    "record",
+    "reduced",
     "refit",
     "ridge",
     "row_norms",
     "row_squares",
+    "settle",
     "shifted",
     "times",
     "tridiagonal",

@@ -13,6 +13,8 @@ from albatross.policies.ball_lints import BallLinTS
 from albatross.policies.ball_oful import BallOFUL
 from albatross.policies.corral import Corral
 from albatross.policies.d3rb import D3RB
+from albatross.policies.eb_lints import EBLinTS
+from albatross.policies.eb_ucb import EBUCB
 from albatross.policies.ed2rb import ED2RB
 from albatross.policies.explore_then_commit import ExploreThenCommit
 from albatross.policies.first_features import FirstFeatures
@@ -20,13 +22,17 @@ from albatross.policies.greedy import Greedy
 from albatross.policies.lints import LinTS
 from albatross.policies.linucb import LinUCB
 from albatross.policies.mod_cb import ModCB
+from albatross.policies.na_oful import NAOFUL
 from albatross.policies.oful import OFUL
 from albatross.policies.oful_plus import OFULPlus
 from albatross.policies.osom import OSOM
 from albatross.policies.regret_balancing import RegretBalancing
+from albatross.policies.sa_lasso import SALasso
+from albatross.policies.sf_oful import SFOFUL
 from albatross.policies.sl_ucb import SLUCB
 from albatross.policies.sup_lin_rel import SupLinRel
 from albatross.policies.sup_lin_ucb import SupLinUCB
+from albatross.policies.threshold_lasso import ThresholdLasso
 from albatross.policies.ucb import UCB
 from albatross.policies.ucb1 import UCB1
 from albatross.policies.uniform import Uniform
@@ -34,9 +40,12 @@ from albatross.policies.uniform import Uniform
 __all__ = [
     "CATALOGUE",
     "D3RB",
+    "EBUCB",
     "ED2RB",
+    "NAOFUL",
     "OFUL",
     "OSOM",
+    "SFOFUL",
     "SLUCB",
     "UCB",
     "UCB1",
@@ -48,6 +57,7 @@ __all__ = [
     "BallLinTS",
     "BallOFUL",
     "Corral",
+    "EBLinTS",
     "Entry",
     "ExploreThenCommit",
     "FirstFeatures",
@@ -57,8 +67,10 @@ __all__ = [
     "ModCB",
     "OFULPlus",
     "RegretBalancing",
+    "SALasso",
     "SupLinRel",
     "SupLinUCB",
+    "ThresholdLasso",
     "Uniform",
 ]
 
@@ -75,6 +87,7 @@ class Entry(NamedTuple):
 _GHOSH = "Ghosh, Sankararaman, Ramchandran 2021"
 _MIXTURE = "arms with biases and contexts"
 _LINEAR = "arms with contexts, with or without biases"
+_SPARSE = "arms with contexts of which few features matter, with or without biases"
 _PLAIN = "arms without contexts"
 _BALL = "the unit ball"
 _FEATURES = "arms with contexts, without biases"
@@ -95,6 +108,21 @@ CATALOGUE: dict[str, Entry] = {
     "linucb": Entry(LinUCB, "Chu, Li, Reyzin, Schapire 2011, Algorithm 1", _LINEAR, "width of exploration"),
     "lints": Entry(LinTS, "Agrawal, Goyal 2013, Algorithm 1", _LINEAR, "noise level"),
     "greedy": Entry(Greedy, "Bastani, Bayati, Khosravi 2021, Algorithm 1", _LINEAR, "that contexts are diverse"),
+    "na-oful": Entry(NAOFUL, "Gales, Sethuraman, Jun 2022, Algorithm 1", _LINEAR, "noise level"),
+    "sf-oful": Entry(
+        SFOFUL, "after Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 1 (not in the literature)", _LINEAR, "noise level"
+    ),
+    "eb-ucb": Entry(EBUCB, "Suder, Laber 2025", _LINEAR, "noise level, a generous norm bound"),
+    "eb-lints": Entry(EBLinTS, "Agrawal, Goyal 2013; MacKay 1992", _LINEAR, "noise level"),
+    "sa-lasso": Entry(
+        SALasso,
+        "Oh, Iyengar, Zeevi 2021, Algorithm 1",
+        _SPARSE,
+        "noise level, size of features, that contexts are diverse",
+    ),
+    "threshold-lasso": Entry(
+        ThresholdLasso, "Ariu, Abe, Proutiere 2022, Algorithm 1", _SPARSE, "penalty, that contexts are diverse"
+    ),
     "ucb": Entry(UCB, "Auer, Cesa-Bianchi, Fischer 2002; anytime index", _PLAIN, "noise level"),
     "ucb1": Entry(UCB1, "Auer, Cesa-Bianchi, Fischer 2002, Figure 1", _PLAIN, "range of rewards"),
     "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),

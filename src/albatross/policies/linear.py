@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.linalg import Joint, Ridge, joint, learn, ridge
+from albatross.linalg import Joint, Ridge, bias_estimates, joint, learn, leverages, predict, ridge
 from albatross.protocol import compiled, tie_priority
 
 
@@ -31,10 +31,16 @@ def learn_play(state, choice, reward, n):
     learn(state.fit, choice.arm, choice.action, reward, n)
 
 
+@compiled
+def optimistic(fit, contexts, reach):
+    """(K,) the highest mean of every arm within `reach` of the estimate in the norm of V, and its part above it."""
+    widths = reach * np.sqrt(leverages(fit, contexts))
+    return predict(fit, contexts) + widths, widths
+
+
 def describe_fit(state: LinearState) -> dict[str, Any]:
     """Plays, theta_hat and, where the model has them, the biases."""
     found: dict[str, Any] = {"pulls": state.pulls.copy(), "theta_hat": state.fit.theta.copy()}
     if isinstance(state.fit, Joint):
-        explained = state.fit.context_sum @ state.fit.theta
-        found["biases"] = (state.fit.reward_sum - explained) / state.fit.weight
+        found["biases"] = bias_estimates(state.fit)
     return found

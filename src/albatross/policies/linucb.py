@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from albatross import checks
-from albatross.linalg import leverages, predict
-from albatross.policies.linear import describe_fit, learn_play, nothing_learnt
+from albatross.policies.linear import describe_fit, learn_play, nothing_learnt, optimistic
 from albatross.protocol import diagnostics, init, resolve, score, update
 
 
@@ -52,8 +49,7 @@ def init_linucb(policy: LinUCBParameters, n_arms, dim, rng):
 
 @score.register
 def score_linucb(policy: LinUCBParameters, state, offer, noise):
-    widths = policy.alpha * np.sqrt(leverages(state.fit, offer.contexts))
-    return predict(state.fit, offer.contexts) + widths, widths
+    return optimistic(state.fit, offer.contexts, policy.alpha)
 
 
 @update.register

@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import leverages, predict
-from albatross.policies.linear import describe_fit, learn_play, nothing_learnt
+from albatross.policies.linear import describe_fit, learn_play, nothing_learnt, optimistic
 from albatross.protocol import diagnostics, init, resolve, score, update
 
 
@@ -67,8 +64,7 @@ def init_oful(policy: OFULParameters, n_arms, dim, rng):
 @score.register
 def score_oful(policy: OFULParameters, state, offer, noise):
     reach = ellipsoid_radius(state.fit.log_det[0], policy.norm_bound, policy.delta, policy.sigma, policy.strength)
-    widths = reach * np.sqrt(leverages(state.fit, offer.contexts))
-    return predict(state.fit, offer.contexts) + widths, widths
+    return optimistic(state.fit, offer.contexts, reach)
 
 
 @update.register

@@ -1,0 +1,103 @@
+"""SA Lasso: greedy on the lasso, with a penalty that does not know how sparse theta* is.
+
+Oh, Iyengar and Zeevi (2021), Algorithm 1. After t plays the lasso minimises half the mean squared error plus
+penalty_t |theta|_1 with
+
+    penalty_t = 2 sigma feature_bound sqrt((4 ln t + 2 ln d) / t).
+
+Biases are not penalised by it but by a ridge of their own. The lasso is fitted anew when a refit is due.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.linalg import Moments, descend, means_under, moments, record, reduced
+from albatross.policies.schedule import learn_on_schedule, observe, refit
+from albatross.protocol import compiled, diagnostics, init, resolve, score, tie_priority, update
+
+
+@dataclass(frozen=True, kw_only=True)
+class SALasso:
+    """The sparsity-agnostic lasso bandit (Oh, Iyengar and Zeevi 2021, Algorithm 1)."""
+
+    sigma: float = 1.0
+    feature_bound: float = 1.0
+    bias_ridge: float = 1.0
+    biases: bool = True
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.positive("sigma", self.sigma)
+        checks.positive("feature_bound", self.feature_bound)
+        checks.positive("bias_ridge", self.bias_ridge)
+        checks.flag("biases", self.biases)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class SALassoParameters(NamedTuple):
+    scale: float  # 2 sigma feature_bound
+    bias_strength: float  # infinite without biases
+    random_ties: int
+
+
+class SALassoState(NamedTuple):
+    sums: Moments
+    theta: np.ndarray  # (d,)
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_sa_lasso(policy: SALasso, n_arms, dim, horizon):
+    bias_strength = float(policy.bias_ridge) if policy.biases else math.inf
+    return SALassoParameters(
+        float(2.0 * policy.sigma * policy.feature_bound), bias_strength, int(policy.ties == "random")
+    )
+
+
+@init.register
+def init_sa_lasso(policy: SALassoParameters, n_arms, dim, rng):
+    return SALassoState(moments(n_arms, dim), np.zeros(dim), tie_priority(n_arms, policy.random_ties, rng))
+
+
+@compiled
+def agnostic_penalty(scale, t, dim):
+    """penalty_t.
+
+    >>> round(agnostic_penalty(1.0, 100.0, 50.0), 12)
+    0.51229607411
+    """
+    return scale * math.sqrt((4.0 * math.log(t) + 2.0 * math.log(dim)) / t)
+
+
+@score.register
+def score_sa_lasso(policy: SALassoParameters, state, offer, noise):
+    return means_under(state.sums, offer.contexts, state.theta, policy.bias_strength), np.zeros(state.priority.size)
+
+
+@observe.register
+def observe_sa_lasso(policy: SALassoParameters, state, choice, reward, n):
+    record(state.sums, choice.arm, choice.action, reward, n)
+
+
+@refit.register
+def refit_sa_lasso(policy: SALassoParameters, state):
+    t = state.sums.pulls.sum()
+    gram, cross = reduced(state.sums, policy.bias_strength)
+    descend(gram, cross, t * agnostic_penalty(policy.scale, t, cross.size), state.theta)
+
+
+@update.register
+def update_sa_lasso(policy: SALassoParameters, state, choice, reward, n):
+    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@diagnostics.register
+def diagnostics_sa_lasso(policy: SALassoParameters, state):
+    theta = state.theta.copy()
+    return {"pulls": state.sums.pulls.copy(), "theta_hat": theta, "support": np.flatnonzero(theta)}

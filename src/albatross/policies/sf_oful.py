@@ -1,0 +1,214 @@
+"""SF-OFUL: optimism over a confidence set that no bound on the norm of theta* enters, at any time.
+
+The self-normalised inequality behind OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 1) speaks of the noise
+alone. Before it is solved for theta* it says, for G = sum x x' and V = G + ridge I,
+
+    |sum y x - G theta*|_{V^-1} <= sigma sqrt(ln det V/ridge^m + 2 ln(1/delta)) =: radius   at all times,
+
+an ellipsoid about least squares. What it allows of <x, theta> is <x, theta_hat> +- radius |G^-1 x|_V, and anything at
+all for an x that is not in the span of the plays: such arms are played first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.confidence import ellipsoid_radius
+from albatross.linalg import Joint, Moments, Ridge, dot, joint, learn, moments, predict, record, reduced, ridge, settle
+from albatross.policies.linear import LinearState, describe_fit, nothing_learnt
+from albatross.policies.schedule import learn_on_schedule, observe, refit
+from albatross.protocol import compiled, diagnostics, generic, init, resolve, score, update
+
+
+@dataclass(frozen=True, kw_only=True)
+class SFOFUL:
+    """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1."""
+
+    sigma: float = 1.0
+    delta: float = 0.1
+    ridge: float = 1.0
+    biases: bool = True
+    ties: str = "random"
+
+    def __post_init__(self) -> None:
+        checks.positive("sigma", self.sigma)
+        checks.probability("delta", self.delta)
+        checks.positive("ridge", self.ridge)
+        checks.flag("biases", self.biases)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class SFOFULParameters(NamedTuple):
+    sigma: float
+    delta: float
+    strength: float
+    biases: int
+    random_ties: int
+
+
+class SFOFULState(NamedTuple):
+    exact: Joint | Ridge  # least squares; the first columns of its root are the directions nobody has played
+    ridged: Joint | Ridge  # for ln det V
+    sums: Moments
+    unseen: np.ndarray  # (2,) how many such directions there are, and the squared length that counts as 0 along them
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_sf_oful(policy: SFOFUL, n_arms, dim, horizon):
+    return SFOFULParameters(
+        float(policy.sigma),
+        float(policy.delta),
+        float(policy.ridge),
+        int(policy.biases),
+        int(policy.ties == "random"),
+    )
+
+
+@init.register
+def init_sf_oful(policy: SFOFULParameters, n_arms, dim, rng):
+    start = nothing_learnt(policy, n_arms, dim, rng)
+    exact: Joint | Ridge = joint(n_arms, dim) if policy.biases else ridge(dim)
+    return SFOFULState(exact, start.fit, moments(n_arms, dim), np.array([float(dim), 0.0]), start.priority)
+
+
+# What is left of a context once the bias of its arm is eliminated; whether an arm still needs its first play; and
+# |G^-1 z|_V^2 for the features z of all arms, given the products of their contexts with the root.
+centred = generic("centred")
+unplayed = generic("unplayed")
+exact_leverages = generic("exact_leverages")
+
+
+@centred.register
+def centred_ridge(fit: Ridge, arm, x):
+    return x
+
+
+@centred.register
+def centred_joint(fit: Joint, arm, x):
+    return x - fit.context_sum[arm] / max(fit.weight[arm], 1.0)
+
+
+@unplayed.register
+def unplayed_ridge(fit: Ridge, arm):
+    return False
+
+
+@unplayed.register
+def unplayed_joint(fit: Joint, arm):
+    return fit.weight[arm] == 0.0
+
+
+@exact_leverages.register
+def exact_leverages_ridge(fit: Ridge, products, strength):
+    solved = products @ fit.root.T  # G^-1 x
+    found = np.empty(products.shape[0])
+    for arm in range(found.size):
+        found[arm] = dot(products[arm], products[arm]) + strength * dot(solved[arm], solved[arm])
+    return found
+
+
+@exact_leverages.register
+def exact_leverages_joint(fit: Joint, products, strength):
+    solved = products @ fit.root.T  # the part of G^-1 z that belongs to theta; that of the biases follows
+    shares = np.empty_like(fit.context_sum)
+    for arm in range(shares.shape[0]):
+        for j in range(shares.shape[1]):
+            shares[arm, j] = -fit.context_sum[arm, j] / max(fit.weight[arm], 1.0)
+    biases = solved @ shares.T
+    found = np.empty(products.shape[0])
+    for arm in range(found.size):
+        own = 1.0 / max(fit.weight[arm], 1.0)
+        biases[arm, arm] += own
+        squares = dot(solved[arm], solved[arm]) + dot(biases[arm], biases[arm])
+        found[arm] = own + dot(products[arm], products[arm]) + strength * squares
+    return found
+
+
+@compiled
+def norm_free_radius(policy, state):
+    """What the noise alone can do, in the norm of V^-1."""
+    return ellipsoid_radius(state.ridged.log_det[0], 0.0, policy.delta, policy.sigma, policy.strength)
+
+
+@score.register
+def score_sf_oful(policy: SFOFULParameters, state, offer, noise):
+    n_arms = offer.contexts.shape[0]
+    rows = np.empty_like(offer.contexts)
+    for arm in range(n_arms):
+        row = centred(state.exact, arm, offer.contexts[arm])
+        for j in range(row.size):
+            rows[arm, j] = row[j]
+    products = rows @ state.exact.root
+    outside = np.zeros(n_arms)
+    for arm in range(n_arms):
+        for j in range(int(state.unseen[0])):
+            outside[arm] += products[arm, j] ** 2
+            products[arm, j] = 0.0
+    widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.strength))
+    for arm in range(n_arms):
+        if outside[arm] > state.unseen[1] or unplayed(state.exact, arm):
+            widths[arm] = np.inf
+    return predict(state.exact, offer.contexts) + widths, widths
+
+
+@compiled
+def leads_outside(state, arm, x):
+    """Whether x has a part along a direction that nobody has played."""
+    row, outside = centred(state.exact, arm, x), 0.0
+    for j in range(int(state.unseen[0])):
+        outside += dot(row, state.exact.root[:, j]) ** 2
+    return outside > state.unseen[1] and not unplayed(state.exact, arm)
+
+
+@observe.register
+def observe_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
+    opened = leads_outside(state, choice.arm, choice.action)
+    record(state.sums, choice.arm, choice.action, reward, n)
+    learn(state.ridged, choice.arm, choice.action, reward, n)
+    learn(state.exact, choice.arm, choice.action, reward, n)
+    if opened:
+        refit(policy, state)
+
+
+@refit.register
+def refit_sf_oful(policy: SFOFULParameters, state):
+    gram, cross = reduced(state.sums, 0.0 if policy.biases else np.inf)
+    spectrum, basis = np.linalg.eigh(gram)
+    floor = cross.size * 2.0**-52 * spectrum[-1]
+    state.unseen[0], state.unseen[1] = 0.0, floor
+    for j in range(cross.size):
+        if spectrum[j] <= floor:
+            spectrum[j] = 1.0
+            state.unseen[0] += 1.0
+    settle(state.exact, spectrum, basis, cross)
+
+
+@update.register
+def update_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
+    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@diagnostics.register
+def diagnostics_sf_oful(policy: SFOFULParameters, state):
+    fit = LinearState(state.exact, state.sums.pulls, state.priority)
+    radius = norm_free_radius(policy, state)
+    return {**describe_fit(fit), "radius": radius, "norm_bound": norm_certificate(policy, state, radius)}
+
+
+def norm_certificate(policy: SFOFULParameters, state: SFOFULState, radius: float) -> float:
+    """What |theta*| cannot exceed: |theta_hat| and the longest half-axis of the set; infinite before the plays span."""
+    if state.unseen[0] > 0.0:
+        return math.inf
+    inverse = state.exact.root @ state.exact.root.T
+    leaked = np.zeros((1, inverse.shape[0]))
+    if isinstance(state.exact, Joint):
+        played = state.exact.weight > 0.0
+        leaked = state.exact.context_sum[played] / state.exact.weight[played, None]
+    squared_axes = inverse + policy.strength * inverse @ (np.eye(len(inverse)) + leaked.T @ leaked) @ inverse
+    return float(np.linalg.norm(state.exact.theta) + radius * math.sqrt(np.linalg.eigvalsh(squared_axes)[-1]))
