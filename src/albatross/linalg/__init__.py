@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from albatross.linalg.eigen import optimistic_action, optimistic_coordinates, rank_one_update
+from albatross.linalg.ellipsoid import centred, estimate_norm, exact_leverages, unplayed, widest
 from albatross.linalg.lasso import descend, least_squares_on
 from albatross.linalg.moments import Moments, means_under, moments, rebuild, record, reduced, settle
 from albatross.linalg.ridge import (
@@ -33,9 +34,12 @@ __all__ = [
     "Ridge",
     "absorb",
     "bias_estimates",
+    "centred",
     "combined",
     "descend",
     "dot",
+    "estimate_norm",
+    "exact_leverages",
     "forget",
     "joint",
     "learn",
@@ -60,4 +64,6 @@ __all__ = [
     "shifted",
     "times",
     "tridiagonal",
+    "unplayed",
+    "widest",
 ]

@@ -108,7 +108,7 @@ CATALOGUE: dict[str, Entry] = {
     "linucb": Entry(LinUCB, "Chu, Li, Reyzin, Schapire 2011, Algorithm 1", _LINEAR, "width of exploration"),
     "lints": Entry(LinTS, "Agrawal, Goyal 2013, Algorithm 1", _LINEAR, "noise level"),
     "greedy": Entry(Greedy, "Bastani, Bayati, Khosravi 2021, Algorithm 1", _LINEAR, "that contexts are diverse"),
-    "na-oful": Entry(NAOFUL, "Gales, Sethuraman, Jun 2022, Algorithm 1", _LINEAR, "noise level"),
+    "na-oful": Entry(NAOFUL, "Gales, Sethuraman, Jun 2022", _LINEAR, "noise level"),
     "sf-oful": Entry(
         SFOFUL, "after Abbasi-Yadkori, Pal, Szepesvari 2011, Theorem 1 (not in the literature)", _LINEAR, "noise level"
     ),

@@ -19,10 +19,10 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import Joint, Ridge, bias_estimates, dot, norm
+from albatross.linalg import Joint, Ridge, estimate_norm, widest
 from albatross.policies.linear import describe_fit, learn_play, nothing_learnt, optimistic
 from albatross.policies.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import compiled, diagnostics, generic, init, resolve, score, update
+from albatross.protocol import compiled, diagnostics, init, resolve, score, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,41 +84,6 @@ def resolve_eb_ucb(policy: EBUCB, n_arms, dim, horizon):
 def init_eb_ucb(policy: EBUCBParameters, n_arms, dim, rng):
     start = nothing_learnt(policy, n_arms, dim, rng)
     return EBUCBState(start.fit, start.pulls, np.full(2, policy.norm_bound), start.priority)
-
-
-# The length of all estimates, and the largest eigenvalue of V^-1.
-estimate_norm = generic("estimate_norm")
-widest = generic("widest")
-
-
-@estimate_norm.register
-def estimate_norm_ridge(fit: Ridge):
-    return norm(fit.theta)
-
-
-@estimate_norm.register
-def estimate_norm_joint(fit: Joint):
-    return math.hypot(norm(fit.theta), norm(bias_estimates(fit)))
-
-
-@widest.register
-def widest_ridge(fit: Ridge):
-    return np.linalg.eigvalsh(fit.root.T @ fit.root)[-1]
-
-
-@widest.register
-def widest_joint(fit: Joint):
-    # A root of V^-1: the biases given theta, and what theta does to them.
-    n_arms, dim = fit.context_sum.shape
-    root = np.zeros((n_arms + dim, n_arms + dim))
-    for arm in range(n_arms):
-        root[arm, arm] = 1.0 / math.sqrt(fit.weight[arm])
-        for j in range(dim):
-            root[arm, n_arms + j] = -dot(fit.context_sum[arm], fit.root[:, j]) / fit.weight[arm]
-    for i in range(dim):
-        for j in range(dim):
-            root[n_arms + i, n_arms + j] = fit.root[i, j]
-    return np.linalg.eigvalsh(root.T @ root)[-1]
 
 
 @compiled

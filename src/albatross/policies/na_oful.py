@@ -1,6 +1,6 @@
 """NAOFUL: OFUL with a ridge that fades, so that no bound on the norm of theta* enters.
 
-Gales, Sethuraman and Jun (2022), Algorithm 1. With m features, the biases among them, and after t - 1 plays
+Gales, Sethuraman and Jun (2022). With m features, the biases among them, and after t - 1 plays
 
     ridge_t = sigma^2 m / t^decay,   radius_t = sigma (sqrt(ln det V_t/ridge_t^m + 2 ln(1/delta_t)) + sqrt(m)),
 
@@ -26,7 +26,7 @@ from albatross.protocol import compiled, diagnostics, init, resolve, score, upda
 
 @dataclass(frozen=True, kw_only=True)
 class NAOFUL:
-    """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022, Algorithm 1)."""
+    """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022)."""
 
     sigma: float = 1.0
     delta: float = 0.1

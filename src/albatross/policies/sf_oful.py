@@ -19,10 +19,26 @@ import numpy as np
 
 from albatross import checks
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import Joint, Moments, Ridge, dot, joint, learn, moments, predict, record, reduced, ridge, settle
+from albatross.linalg import (
+    Joint,
+    Moments,
+    Ridge,
+    centred,
+    dot,
+    exact_leverages,
+    joint,
+    learn,
+    moments,
+    predict,
+    record,
+    reduced,
+    ridge,
+    settle,
+    unplayed,
+)
 from albatross.policies.linear import LinearState, describe_fit, nothing_learnt
 from albatross.policies.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import compiled, diagnostics, generic, init, resolve, score, update
+from albatross.protocol import compiled, diagnostics, init, resolve, score, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,59 +91,6 @@ def init_sf_oful(policy: SFOFULParameters, n_arms, dim, rng):
     start = nothing_learnt(policy, n_arms, dim, rng)
     exact: Joint | Ridge = joint(n_arms, dim) if policy.biases else ridge(dim)
     return SFOFULState(exact, start.fit, moments(n_arms, dim), np.array([float(dim), 0.0]), start.priority)
-
-
-# What is left of a context once the bias of its arm is eliminated; whether an arm still needs its first play; and
-# |G^-1 z|_V^2 for the features z of all arms, given the products of their contexts with the root.
-centred = generic("centred")
-unplayed = generic("unplayed")
-exact_leverages = generic("exact_leverages")
-
-
-@centred.register
-def centred_ridge(fit: Ridge, arm, x):
-    return x
-
-
-@centred.register
-def centred_joint(fit: Joint, arm, x):
-    return x - fit.context_sum[arm] / max(fit.weight[arm], 1.0)
-
-
-@unplayed.register
-def unplayed_ridge(fit: Ridge, arm):
-    return False
-
-
-@unplayed.register
-def unplayed_joint(fit: Joint, arm):
-    return fit.weight[arm] == 0.0
-
-
-@exact_leverages.register
-def exact_leverages_ridge(fit: Ridge, products, strength):
-    solved = products @ fit.root.T  # G^-1 x
-    found = np.empty(products.shape[0])
-    for arm in range(found.size):
-        found[arm] = dot(products[arm], products[arm]) + strength * dot(solved[arm], solved[arm])
-    return found
-
-
-@exact_leverages.register
-def exact_leverages_joint(fit: Joint, products, strength):
-    solved = products @ fit.root.T  # the part of G^-1 z that belongs to theta; that of the biases follows
-    shares = np.empty_like(fit.context_sum)
-    for arm in range(shares.shape[0]):
-        for j in range(shares.shape[1]):
-            shares[arm, j] = -fit.context_sum[arm, j] / max(fit.weight[arm], 1.0)
-    biases = solved @ shares.T
-    found = np.empty(products.shape[0])
-    for arm in range(found.size):
-        own = 1.0 / max(fit.weight[arm], 1.0)
-        biases[arm, arm] += own
-        squares = dot(solved[arm], solved[arm]) + dot(biases[arm], biases[arm])
-        found[arm] = own + dot(products[arm], products[arm]) + strength * squares
-    return found
 
 
 @compiled
