@@ -46,7 +46,7 @@ def widest_joint(fit: Joint):
 # Least squares without any ridge: V is G, the sum of the rows z z', and a bias is known only once its arm was played.
 centred = generic("centred")  # centred(fit, arm, x) -> what is left of x once the bias of its arm is eliminated
 unplayed = generic("unplayed")  # unplayed(fit, arm) -> whether nothing is known of its bias
-# exact_leverages(fit, products, strength) -> (K,) z' (G^-1 + strength G^-2) z, from the centred contexts times the root.
+# exact_leverages(fit, products, strength) -> (K,) z' (G^-1 + strength G^-2) z, from centred contexts times the root.
 # Where the rows do not span, G^-1 z is one of many solutions, and with biases not the shortest: too wide, if anything.
 exact_leverages = generic("exact_leverages")
 
