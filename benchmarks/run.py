@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from albatross import Agent, Fleet, environments, policies, simulate
 from albatross.linalg import rank_one_update
-from plain_numpy import PlainLinUCB, PlainOFULPlus
+from plain_numpy import PlainAlbatross, PlainLinUCB, PlainOFULPlus
 from slow_sup_lin import SlowSup
 
 N_ARMS, DIM, ROUNDS, REPEATS = 75, 50, 4_000, 5
@@ -101,6 +101,32 @@ def agent_ratios() -> list[tuple[str, float, float, str]]:
         ratio = best(plain(numpy_policy)) / best(stepped(agent))
         found.append((f"Agent on given contexts against plain NumPy: {name}", ratio, 1.5, ">="))
     return found
+
+
+def flagship_ratios() -> list[tuple[str, float, float, str]]:
+    """Albatross against OFUL+ and against plain NumPy of itself, on the same rounds, and AlbatrossDim's seconds."""
+    rounds = environments.Recorded(
+        contexts=(contexts := np.random.default_rng(0).standard_normal((ROUNDS, N_ARMS, DIM))),
+        rewards=(rewards := contexts[:, :, 0] + SIGMA * np.random.default_rng(1).standard_normal((ROUNDS, N_ARMS))),
+    )
+
+    def policy_seconds(policy: object) -> float:
+        return min(simulate(policy, rounds, horizon=ROUNDS, workers=1).seconds for _ in range(REPEATS))
+
+    def plain() -> None:
+        policy = PlainAlbatross(N_ARMS, DIM)
+        for table, row in zip(contexts, rewards, strict=True):
+            arm = policy.select(table)
+            policy.update(arm, table[arm], row[arm])
+
+    albatross = policy_seconds(policies.Albatross())
+    sparse = environments.Ball(dim=200, magnitudes=np.linspace(0.12, 0.30, 20), noise_sd=0.1)
+    long = simulate(policies.AlbatrossDim(sigma=0.1), sparse, horizon=1_000_000, workers=1)
+    return [
+        ("Albatross, policy time against OFUL+'s", albatross / policy_seconds(OFUL_PLUS), 6.0, "<="),
+        ("Albatross, rounds a second against plain NumPy of itself", best(plain) / albatross, 1.5, ">="),
+        ("seconds of AlbatrossDim, d = 200, 1e6 rounds", long.seconds, 15.0, "<="),
+    ]
 
 
 def fleet_ratios() -> list[tuple[str, float, float, str]]:
@@ -223,6 +249,7 @@ def memory_ratio() -> list[tuple[str, float, float, str]]:
 MEASURES = (
     simulation_ratios,
     agent_ratios,
+    flagship_ratios,
     fleet_ratios,
     eigenbasis_ratios,
     staged_ratios,

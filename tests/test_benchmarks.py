@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from albatross import Agent, policies
-from plain_numpy import PlainLinUCB, PlainOFULPlus
+from plain_numpy import PlainAlbatross, PlainLinUCB, PlainOFULPlus
 
 N_ARMS, DIM, ROUNDS = 6, 4, 300
 
@@ -19,6 +19,7 @@ N_ARMS, DIM, ROUNDS = 6, 4, 300
             PlainOFULPlus(N_ARMS, DIM, norm_bound=2.0, sigma=0.5, horizon=ROUNDS),
         ),
         (policies.LinUCB(biases=False, ties="first"), PlainLinUCB(N_ARMS, DIM)),
+        (policies.Albatross(ties="first"), PlainAlbatross(N_ARMS, DIM)),
     ],
 )
 def test_plain_numpy_plays_the_same_arms(policy, plain):
