@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 
 def pytest_collection_modifyitems(items):
-    """One process a file, whose fixtures are then made once; of the contract one a policy, which is then compiled once."""
+    """One process a file, so that its fixtures are made once; in the contract's file one a policy: compiled once."""
     for item in items:
         of_policy = item.path.name == "test_contract.py" and hasattr(item, "callspec")
         group = f"{item.path.name} {item.callspec.id}" if of_policy else str(item.path)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -416,11 +417,24 @@ def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event)
         return [future.result() for future in futures]
 
 
+_BARS: ContextVar[bool] = ContextVar("bars", default=True)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """No bars in here, unless they are asked for: somebody draws one for the whole."""
+    token = _BARS.set(False)
+    try:
+        yield
+    finally:
+        _BARS.reset(token)
+
+
 @contextmanager
 def progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
     """Yields a function that takes rounds done; draws a bar where one is wanted and rich is installed."""
     if wanted is None:
-        wanted = sys.stderr.isatty()
+        wanted = _BARS.get() and sys.stderr.isatty()
     if wanted:
         try:
             from rich.console import Console

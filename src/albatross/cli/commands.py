@@ -72,6 +72,7 @@ def reproduce(
     """
     from rich.console import Console
 
+    from albatross.cli.whole_run import WholeRun
     from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.report.tables import print_panel
 
@@ -90,13 +91,20 @@ def reproduce(
             )
         settings = wanting[0].with_data(wanting[0].SETTINGS, data)
         known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
+    numbers = {
+        name: trials if trials is not None else known[name].quick_trials if quick else known[name].trials
+        for name in chosen
+    }
+    expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in chosen}
+    whole = WholeRun(expected, Console(stderr=True))
     for name in chosen:
         panel = known[name]
-        number = trials if trials is not None else panel.quick_trials if quick else panel.trials
-        summary = results.finished(panel, trials=number, seed=seed, out=out)
+        summary = results.finished(panel, trials=numbers[name], seed=seed, out=out)
         if summary is None:
-            summary = results.run(panel, trials=number, seed=seed, out=out)
+            with whole.part(name):
+                summary = results.run(panel, trials=numbers[name], seed=seed, out=out)
         else:
+            whole.skip(name)
             console.print(f"Panel {name} is in {out / name} already.", highlight=False)
         print_panel(console, summary)
         console.print(f"  {out / name / 'figure.png'}\n", highlight=False)

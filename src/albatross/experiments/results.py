@@ -44,6 +44,7 @@ class Panel(NamedTuple):
     trials: int = 25
     quick_trials: int = 5
     measure: str = "regret"  # what the policies' final numbers are
+    seconds: float = 60.0  # that all trials are expected to take on two cores
 
 
 def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
