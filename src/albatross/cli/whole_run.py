@@ -74,7 +74,7 @@ class WholeRun:
             TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
         )
         over = threading.Event()
-        with Progress(TextColumn("{task.description}"), BarColumn(), far, console=self._console, transient=True) as bar:
+        with Progress(*columns, console=self._console, transient=True) as bar:
             task = bar.add_task(title, total=1.0, left="")
 
             def draw() -> None:
