@@ -582,7 +582,7 @@ def test_a_policy_that_is_not_in_the_catalogue_is_given_again_at_loading(policy,
     own = resolve(policy, K, D, 1_000)  # a NamedTuple of numbers is a policy, as one in a user's own file is
     agent = experienced(own)
     agent.save(tmp_path / "agent")
-    with pytest.raises(UnreadableFile, match=r"not of this library: Agent.load\(path, policy=...\)"):
+    with pytest.raises(UnreadableFile, match=r"not of this library: load\(path, policy=...\)"):
         Agent.load(tmp_path / "agent")
     loaded = Agent.load(tmp_path / "agent", policy=own)
     assert_same(everything(loaded), everything(agent))
@@ -942,7 +942,7 @@ def test_a_policy_that_must_know_the_horizon_asks_an_agent_for_it():
             make(policy)
 
 
-@pytest.mark.parametrize("thing", ["lints", None, policies.LinTS], ids=str)
+@pytest.mark.parametrize("thing", ["lints", 3, policies.LinTS], ids=str)
 def test_what_is_no_policy_is_refused(thing):
     with pytest.raises(TypeError, match="not a policy"):
         make(thing)

@@ -1,4 +1,7 @@
-"""Every policy, in every form that compiles to something else. Add yours here and the contract holds for it too."""
+"""Every policy, in forms that compile to something else. Add yours here and the contract holds for it too.
+
+With and without biases, rivals are held to their formulas in tests/policies; here one form of each will do.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,7 @@ _BASES = (policies.LinTS(sigma=SIGMA), policies.UCB(sigma=SIGMA), policies.OSOM(
 
 VARIANTS = {
     "albatross": policies.Albatross(),
-    "albatross-sigma": policies.Albatross(sigma=SIGMA),
     "albatross-no-biases": policies.Albatross(biases=False),
-    "albatross-certificate": policies.Albatross(sigma=SIGMA, certificate=True),
     "albatross-safeguard": policies.Albatross(sigma=SIGMA, safeguard=True),
     "uniform": policies.Uniform(),
     "ucb": policies.UCB(sigma=SIGMA),
@@ -35,16 +36,10 @@ VARIANTS = {
     "lints": policies.LinTS(sigma=SIGMA),
     "lints-no-biases": policies.LinTS(sigma=SIGMA, biases=False),
     "na-oful": policies.NAOFUL(sigma=SIGMA),
-    "na-oful-no-biases": policies.NAOFUL(sigma=SIGMA, biases=False),
-    "sf-oful": policies.SFOFUL(sigma=SIGMA),
     "sf-oful-no-biases": policies.SFOFUL(sigma=SIGMA, biases=False),
     "eb-ucb": policies.EBUCB(sigma=SIGMA, norm_bound=10.0),
-    "eb-ucb-no-biases": policies.EBUCB(sigma=SIGMA, norm_bound=10.0, biases=False),
-    "eb-lints": policies.EBLinTS(sigma=SIGMA),
     "eb-lints-no-biases": policies.EBLinTS(sigma=SIGMA, biases=False),
-    "sa-lasso": policies.SALasso(sigma=SIGMA),
     "sa-lasso-no-biases": policies.SALasso(sigma=SIGMA, biases=False),
-    "threshold-lasso": policies.ThresholdLasso(),
     "threshold-lasso-no-biases": policies.ThresholdLasso(biases=False),
     "oful-plus": policies.OFULPlus(**_BALL),
     "oful-plus-appendix": policies.OFULPlus(**_BALL, **_APPENDIX),
