@@ -136,7 +136,7 @@ def test_the_command_races_on_a_problem_of_ones_own(tmp_path):
 
 
 def test_albatross_has_the_smallest_worst_ratio_of_the_usual_policies(tmp_path):
-    problems = race.quick(race.ARMS)
+    problems = race.in_short(race.ARMS)
     found = race.run(problems, out=tmp_path, seed=0, chosen=["albatross", "lints", "greedy", "ucb"])
     lines = race.standings(found)
     assert lines[0].name == "albatross"

@@ -360,34 +360,30 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
 
     from albatross.experiments import compare as comparison
     from albatross.experiments import race as racing
-    from albatross.report import figures
-    from albatross.report.tables import plain_table
 
     console = Console()
     chosen = None if names is None else comparison.split_names(names)
     own = {text: racing.read_problem(text) for text in texts}
-    families = {"your problems": own} if own else {"finitely many arms": racing.ARMS, "the unit ball": racing.BALL}
-    standings = {}
-    for title, problems in families.items():
-        problems = racing.quick(problems) if quick else problems
-        found = racing.run(
-            problems, out=out, seed=seed, chosen=chosen, told=lambda line: console.print(line, highlight=False)
-        )
-        if not found:
-            continue
-        standings[title] = lines = racing.standings(found)
-        racing.store(found, lines, title=title, out=out)
-        columns = ("problem", "best", "its regret", f"{lines[0].name}'s", "ratio")
-        console.print(plain_table(title, columns, racing.problem_rows(found, lines[0].name), left=2), highlight=False)
-        headings = ("policy", "worst ratio", "95 %", "mean ratio", "95 %", "worst on")
-        rows = racing.standing_rows(lines)
-        console.print(plain_table("regret / that of the best policy", headings, rows), highlight=False)
-    if not standings:
-        raise click.ClickException("none of these policies can play any of these problems")
-    figure = out / "race" / "figure.png"
-    for path in (figure, figure.with_suffix(".pdf")):
-        figures.save(lambda: racing.plot(standings), path)
-    console.print(f"  {figure}", highlight=False)
+    families = {"your problems": racing.in_short(own) if quick else own} if own else racing.catalogue(quick=quick)
+    finished = racing.run_all(
+        families, out=out, seed=seed, chosen=chosen, told=lambda line: console.print(line, highlight=False)
+    )
+    for title, result in finished.items():
+        _print_race(console, title, result)
+    console.print(f"  {out / 'race' / 'figure.png'}", highlight=False)
+
+
+def _print_race(console: Any, title: str, result: Any) -> None:
+    from albatross.experiments import race as racing
+    from albatross.report.tables import plain_table
+
+    leader = result.standings[0].name
+    columns = ("problem", "best", "its regret", f"{leader}'s", "ratio")
+    rows = racing.problem_rows(result.found, leader)
+    console.print(plain_table(title, columns, rows, left=2), highlight=False)
+    columns = ("policy", "worst ratio", "95 %", "mean ratio", "worst on")
+    rows = racing.standing_rows(result.standings)
+    console.print(plain_table("regret / that of the best policy", columns, rows), highlight=False)
 
 
 @albatross.command()

@@ -100,6 +100,7 @@ BALL: dict[str, Problem] = {
     "5 of 50": Problem(Ball(dim=50, sparsity=5, smallest=0.3, noise_sd=0.3), 20_000, True),
 }
 # fmt: on
+FAMILIES = {"finitely many arms": ARMS, "the unit ball": BALL}
 
 # By name, how they are written. Corral and the balancing policies race over bases that a user would take.
 ARM_POLICIES = {
@@ -224,8 +225,45 @@ def run(
     return found
 
 
-def quick(problems: Mapping[str, Problem]) -> dict[str, Problem]:
-    """A few problems, in short."""
+class Result(NamedTuple):
+    """A family of problems after the race."""
+
+    found: dict[str, Raced]
+    standings: list[Standing]
+
+
+def run_all(
+    families: Mapping[str, Mapping[str, Problem]],
+    *,
+    out: Path,
+    seed: int,
+    chosen: Iterable[str] | None = None,
+    told: Callable[[str], None] = lambda line: None,
+) -> dict[str, Result]:
+    """Every family that some of the policies can play, with its standings and one figure stored."""
+    finished = {}
+    for title, problems in families.items():
+        found = run(problems, out=out, seed=seed, chosen=chosen, told=told)
+        if found:
+            finished[title] = Result(found, standings(found))
+            store(finished[title], title=title, out=out)
+    if not finished:
+        raise ValueError("none of these policies can play any of these problems")
+    for suffix in ("png", "pdf"):
+        figures.save(
+            lambda: plot({title: result.standings for title, result in finished.items()}),
+            out / "race" / f"figure.{suffix}",
+        )
+    return finished
+
+
+def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
+    """All problems by family; quick: a few of them, in short."""
+    return {title: in_short(problems) if quick else problems for title, problems in FAMILIES.items()}
+
+
+def in_short(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+    """Those of the quick race, with fewer rounds."""
     return {
         name: problem._replace(horizon=min(problem.horizon, 2_000), trials=10)
         for name, problem in problems.items()
@@ -307,14 +345,13 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
-    """Columns policy, worst ratio, its interval, geometric mean, its interval, and where it is worst."""
+    """Columns policy, worst ratio, its interval, geometric mean, and where it is worst."""
     return [
         (
             line.name,
             _short(line.worst),
             " to ".join(map(_short, line.worst_interval)),
             _short(line.mean),
-            " to ".join(map(_short, line.mean_interval)),
             max(line.ratios, key=lambda problem: line.ratios[problem]),
         )
         for line in lines
@@ -352,11 +389,11 @@ def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
     return dict(zip(names, map(np.array, zip(*parts, strict=True)), strict=True))
 
 
-def store(found: Mapping[str, Raced], lines: Iterable[Standing], *, title: str, out: Path) -> None:
+def store(result: Result, *, title: str, out: Path) -> None:
     """The standings as JSON, and every regret as Parquet."""
     name = _file_name(title)
-    _write(out / "race" / f"standings-{name}.json", {"standings": [line._asdict() for line in lines]})
-    results.write_table(regret_table(found), out / "race" / f"regret-{name}.parquet")
+    _write(out / "race" / f"standings-{name}.json", {"standings": [line._asdict() for line in result.standings]})
+    results.write_table(regret_table(result.found), out / "race" / f"regret-{name}.parquet")
 
 
 def plot(families: Mapping[str, list[Standing]]) -> Figure:
