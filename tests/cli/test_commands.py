@@ -72,7 +72,10 @@ def test_policies_lists_the_whole_catalogue():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("reproduce", "z"), "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, users, e-literal"),
+        (
+            ("reproduce", "z"),
+            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, users, scaling, e-literal",
+        ),
         (("reproduce", "--trials", "0"), "'--trials'"),
         (("compare", "--policies", "best"), "there is no policy 'best'"),
         (("compare", "--policies", ","), "name at least one policy"),

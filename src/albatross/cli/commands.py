@@ -45,9 +45,9 @@ def albatross() -> None:
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d 6, g, h and users 5, nested 10, e-literal 3]",
+    help="Trials of each panel.  [default: 25; d and scaling 6, g, h and users 5, nested 10, e-literal 3]",
 )
-@click.option("--quick", is_flag=True, help="A few trials only.")
+@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
 @click.option(
     "--data",
@@ -65,10 +65,10 @@ def reproduce(
 
     Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
     ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
-    estimates of the norm; nested, finitely many arms with nested feature maps, and users, a bandit for each of many
-    users of different norms (both beyond the paper's figure); e-literal, panel e without the change that makes it come
-    out (some minutes). A panel that is in the output folder already, made by the same code with the same settings, is
-    not run again.
+    estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
+    of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
+    figure); e-literal, panel e without the change that makes it come out (some minutes). A panel that is in the output
+    folder already, made by the same code with the same settings, is not run again.
     """
     from rich.console import Console
 
@@ -91,10 +91,9 @@ def reproduce(
             )
         settings = wanting[0].with_data(wanting[0].SETTINGS, data)
         known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
-    numbers = {
-        name: trials if trials is not None else known[name].quick_trials if quick else known[name].trials
-        for name in chosen
-    }
+    if quick:
+        known = {name: panel.in_short() for name, panel in known.items()}
+    numbers = {name: known[name].trials if trials is None else trials for name in chosen}
     expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in chosen}
     whole = WholeRun(expected, Console(stderr=True))
     for name in chosen:

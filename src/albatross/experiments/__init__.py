@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from albatross.experiments import dim_refinement, dim_regret, nested, norm_estimates, norm_regret, rated_rows, users
+from albatross.experiments import (
+    dim_refinement,
+    dim_regret,
+    nested,
+    norm_estimates,
+    norm_regret,
+    rated_rows,
+    scaling,
+    users,
+)
 from albatross.experiments.results import Panel
 
 PANELS: dict[str, Panel] = {
@@ -13,5 +22,6 @@ PANELS: dict[str, Panel] = {
     **rated_rows.PANELS,
     **nested.PANELS,
     **users.PANELS,
+    **scaling.PANELS,
     **dim_regret.LITERAL,
 }

@@ -178,7 +178,7 @@ class Line(NamedTuple):
     microseconds: float  # of playing, a round
 
 
-def _margin(values: np.ndarray) -> float:
+def margin(values: np.ndarray) -> float:
     """Half the width of Student's 95 % interval for the mean."""
     from scipy.stats import t  # slow to import, so not before it is needed
 
@@ -198,9 +198,9 @@ def lines(runs: Mapping[str, Run]) -> list[Line]:
             Line(
                 name,
                 float(final.mean()),
-                _margin(final),
+                margin(final),
                 float(paired.mean()),
-                _margin(paired),
+                margin(paired),
                 1e6 * run.seconds / (final.size * int(run.rounds[-1])),
             )
         )

@@ -23,11 +23,14 @@ def policy_table(summary: Mapping[str, Any]) -> Table:
         table.add_column("over epochs", overflow="fold")
     for kind in kinds:
         table.add_column(kind, justify="right")
+    if any("slope" in entry for entry in entries):
+        table.add_column("slope", justify="right")
     for entry, values in zip(entries, epochs, strict=True):
         cells = [entry["label"], f"{entry['final_mean']:,.0f}"]
         cells += [f"{entry['final_sd']:,.0f}"] if summary["trials"] > 1 else []
         cells += ["  ".join(f"{value:.3g}" for value in values)] if any(epochs) else []
-        table.add_row(*cells, *(f"{entry['per_user'][kind]:,.0f}" for kind in kinds))
+        cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
+        table.add_row(*cells, *([f"{entry['slope']['mean']:.2f}"] if "slope" in entry else []))
     return table
 
 

@@ -1,0 +1,455 @@
+"""How regret scales: with the norm and the bound given for it, with d and d*, and with T beside the theorems' curves.
+
+Ghosh, Sankararaman and Ramchandran (2021) claim that regret grows with the norm of theta* and not with the bound L
+(Theorem 1), and with the number d* of coordinates in use and not with d (Theorem 2; Theorem 3 for finitely many arms).
+Their figure shows two norms and two dimensions; here each quantity takes several values while all else stays, and a
+line on log axes is fitted: regret is about x to the power of its slope. What is measured must not depend on what was
+expected: problems and constants are those of panels (b), (e) and `nested`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from albatross import bounds, environments, policies, simulate
+from albatross.bounds import Condition
+from albatross.experiments import dim_regret, nested, norm_regret
+from albatross.experiments.compare import margin
+from albatross.experiments.results import Outcome, Panel, claim, spread
+from albatross.report import figures
+
+SETTINGS: dict[str, Any] = {
+    "mixture": {
+        **norm_regret.SETTINGS,
+        "theta_norm": 1.0,
+        "theta_norms": [0.1, 0.3, 1.0, 3.0, 10.0],  # up to the bound, 10
+        "norm_bounds": [1.0, 3.0, 10.0, 30.0, 100.0],  # from the norm, 1, on
+        "epochs": 10,  # of the long run
+    },
+    # One first phase for every d and d*, so that phases end together and what changes is d or d* alone; theta* always
+    # has norm 1 and 0.12 as its smallest magnitude. Exploration is N(0, I), outside the ball, as in panels (d), (e).
+    "ball": {
+        **{key: value for key, value in dim_regret.SETTINGS.items() if key != "largest"},
+        "dim": 200,
+        "first_phase": 10_000,
+        "dims": [50, 100, 200, 400],
+        "sparsities": [5, 10, 20, 40],
+        "points": 16,
+    },
+    "nested": {**nested.SETTINGS, "horizon": 127_820, "points": 12},  # two whole phases
+}
+QUICK: dict[str, Any] = {
+    "mixture": {
+        **SETTINGS["mixture"],
+        "theta_norms": [0.1, 1.0, 10.0],
+        "norm_bounds": [1.0, 10.0, 100.0],
+        "horizon": 3_175,
+        "epochs": 7,
+    },
+    "ball": {**SETTINGS["ball"], "dim": 100, "dims": [50, 100, 200], "sparsities": [5, 10, 20]},
+    "nested": {**SETTINGS["nested"], "horizon": 30_000},
+}
+LABELS = {
+    "alb-norm": "ALB-Norm",
+    "oful-plus": "OFUL+ told the bound",
+    "oracle": "oracle",
+    "lints": "LinTS",
+    "albatross": "Albatross",
+    "alb-dim": "ALB-Dim",
+    "oful": "OFUL on all coordinates",
+    "albatross-dim": "AlbatrossDim",
+    "alb-dim-suplinrel": "ALB-Dim",
+    "suplinrel-full": "SupLinRel on all features",
+    "suplinrel-oracle": "oracle",
+}
+# Who adapts, who does not and who need not have one colour each throughout.
+_SAME_COLOUR = {
+    "alb-dim": "alb-norm",
+    "alb-dim-suplinrel": "alb-norm",
+    "oful": "oful-plus",
+    "suplinrel-full": "oful-plus",
+    "suplinrel-oracle": "oracle",
+    "albatross-dim": "albatross",
+}
+_LOUD = ("alb-norm", "oful-plus", "oracle")  # and those of their colours
+
+
+class Sweep(NamedTuple):
+    """Regret of each policy at several values of one quantity."""
+
+    x: np.ndarray  # (n,)
+    regret: dict[str, np.ndarray]  # (trials, n)
+
+
+class Slope(NamedTuple):
+    """Of the line fitted to log regret against log x."""
+
+    mean: float
+    margin: float | None  # half of its 95 % interval; one trial has none
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" if self.margin is None else f"{self.mean:.2f} ± {self.margin:.2f}"
+
+
+def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
+    """Least squares trial by trial, then the mean over trials: values of one trial share their luck.
+
+    >>> x = np.array([1.0, 10.0, 100.0])
+    >>> str(slope(x, np.array([3.0 * x**0.4, 5.0 * x**0.6])))
+    '0.50 ± 1.27'
+    """
+    centred = np.log(x) - np.log(x).mean()
+    each = np.log(regret) @ centred / (centred @ centred)
+    return Slope(float(each.mean()), margin(each) if len(each) > 1 else None)
+
+
+# ------------------------------------------------------------------------------------------------- what is played
+
+
+def mixture_policies(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of panels (a) and (b) that have one bound or none, and Albatross."""
+    found = norm_regret.contenders(settings)
+    kept = ("alb-norm", "oful-plus", "oracle", "lints")
+    return {**{name: found[name] for name in kept}, "albatross": policies.Albatross()}
+
+
+def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """A problem for every norm; the bound stays."""
+    found: dict[str, list[np.ndarray]] = {}
+    for norm in settings["theta_norms"]:
+        here = {**settings, "theta_norm": norm}
+        runs = simulate(mixture_policies(here), norm_regret.problem(here), horizon=here["horizon"], record=1, **trials)
+        for name, run in runs.items():
+            found.setdefault(name, []).append(run.regret[:, -1])
+    return Sweep(np.array(settings["theta_norms"]), {name: np.stack(all_, axis=1) for name, all_ in found.items()})
+
+
+def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """One problem, and every bound told on the same rounds; whoever is told none is played once."""
+    values, told = settings["norm_bounds"], ("alb-norm", "oful-plus")
+    contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in told}
+    for bound in values:
+        here = mixture_policies({**settings, "norm_bound": bound})
+        contenders.update({f"{name} {bound:g}": here[name] for name in told})
+    runs = simulate(contenders, norm_regret.problem(settings), horizon=settings["horizon"], record=1, **trials)
+    finals = {name: run.regret[:, -1] for name, run in runs.items()}
+    regret = {
+        name: np.stack([finals[f"{name} {bound:g}" if name in told else name] for bound in values], axis=1)
+        for name in mixture_policies(settings)
+    }
+    return Sweep(np.array(values), regret)
+
+
+def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """One long run, looked at when ALB-Norm's epochs end, from the third on; OFUL+ is told the whole of it."""
+    epochs = np.arange(3, settings["epochs"] + 1)
+    rounds = settings["n_arms"] + settings["epoch_length"] * (2**epochs - 1)
+    env = norm_regret.problem(settings)
+    runs = simulate(mixture_policies(settings), env, horizon=int(rounds[-1]), record=rounds, **trials)
+    return Sweep(rounds.astype(float), {name: run.regret for name, run in runs.items()})
+
+
+def play_ball(settings: Mapping[str, Any], rounds: np.ndarray, **trials: Any) -> dict[str, np.ndarray]:
+    """(trials, n) regret after so many rounds, on a theta* of norm 1."""
+    keys = ("dim", "sparsity", "smallest", "noise_sd")
+    found = dim_regret.contenders(settings)
+    contenders = {
+        **{name: found[name] for name in ("alb-dim", "oful", "oracle")},
+        "albatross-dim": policies.AlbatrossDim(sigma=settings["noise_sd"]),
+    }
+    env = environments.Ball(**{key: settings[key] for key in keys})
+    runs = simulate(contenders, env, horizon=int(rounds[-1]), record=rounds, **trials)
+    return {name: run.regret for name, run in runs.items()}
+
+
+def against(key: str, values: str) -> Callable[..., Sweep]:
+    """Regret on the ball at the end of the last phase, against the setting `key`."""
+
+    def sweep(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+        played = [
+            play_ball({**settings, key: value}, dim_regret.phase_ends(settings)[-1:], **trials)
+            for value in settings[values]
+        ]
+        regret = {name: np.concatenate([each[name] for each in played], axis=1) for name in played[0]}
+        return Sweep(np.array(settings[values], dtype=float), regret)
+
+    return sweep
+
+
+def against_rounds_ball(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """From the end of the first phase to that of the last."""
+    ends = dim_regret.phase_ends(settings)
+    rounds = np.geomspace(ends[0], ends[-1], settings["points"]).round().astype(np.int64)
+    return Sweep(rounds.astype(float), play_ball(settings, rounds, **trials))
+
+
+def against_rounds_nested(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """ALB-Dim over nested maps with the inner policy that the theorem is about."""
+    rounds = np.geomspace(settings["first_phase"], settings["horizon"], settings["points"]).round().astype(np.int64)
+    found = nested.contenders(settings)
+    contenders = {name: found[name] for name in ("alb-dim-suplinrel", "suplinrel-full", "suplinrel-oracle")}
+    runs = simulate(contenders, nested.problem(settings), horizon=int(rounds[-1]), record=rounds, **trials)
+    return Sweep(rounds.astype(float), {name: run.regret for name, run in runs.items()})
+
+
+class Part(NamedTuple):
+    """One quantity against which regret is measured."""
+
+    name: str
+    axis: str
+    problem: str  # whose settings
+    sweep: Callable[..., Sweep]
+    varied: str | None = None  # the setting that changes; None: the rounds
+
+
+PARTS = {
+    "norm": Part("norm", r"norm of $\theta^*$, told {norm_bound:g}", "mixture", against_norm, "theta_norm"),
+    "bound": Part("bound", "bound told, for a norm of {theta_norm:g}", "mixture", against_bound, "norm_bound"),
+    "rounds-mixture": Part("T, arms with biases", "round", "mixture", against_rounds_mixture),
+    "dim": Part("d", "$d$, with {sparsity} coordinates in use", "ball", against("dim", "dims"), "dim"),
+    "sparsity": Part("d*", "$d^*$, of {dim} coordinates", "ball", against("sparsity", "sparsities"), "sparsity"),
+    "rounds-ball": Part("T, unit ball", "round", "ball", against_rounds_ball),
+    "rounds-nested": Part("T, nested maps", "round", "nested", against_rounds_nested),
+}
+
+
+# ------------------------------------------------------------------------------------------ what the theorems promise
+
+
+def theorem_1(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
+    """For the mixture's settings."""
+    given = {key: settings[key] for key in ("theta_norm", "n_arms", "dim", "epoch_length", "delta")}
+    return bounds.theorem_1(rounds, **given)
+
+
+def theorem_2(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
+    """For the ball's settings."""
+    given = {key: settings[key] for key in ("sparsity", "smallest", "delta", "first_phase")}
+    return bounds.theorem_2(rounds, sigma=settings["noise_sd"], **given)
+
+
+def theorem_3(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
+    """For nested maps."""
+    given = {key: settings[key] for key in ("true_dim", "n_arms", "first_phase")}
+    return bounds.theorem_3(rounds, smallest=settings["magnitude"], **given)
+
+
+_THEOREMS: dict[str, Callable[..., np.ndarray]] = {"mixture": theorem_1, "ball": theorem_2, "nested": theorem_3}
+_NUMBERS = {"mixture": "Theorem 1", "ball": "Theorem 2", "nested": "Theorem 3"}
+_ADAPTIVE = {"mixture": "alb-norm", "ball": "alb-dim", "nested": "alb-dim-suplinrel"}
+_NO_TIME = 1e-12  # after so many rounds a bound is what it starts with
+
+
+def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
+    """(n,) what of the theorem's bound grows with T; its start is a constant, which at these T dwarfs the rest."""
+    kind, varied = PARTS[part].problem, PARTS[part].varied
+    here = settings[kind]
+    last = here["horizon"] if "horizon" in here else dim_regret.phase_ends(here)[-1]
+    points = [(here, value) if varied is None else ({**here, varied: value}, last) for value in x]
+    return np.array([np.diff(_THEOREMS[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
+
+
+def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
+    """Of the theorem about this kind of problem, with these settings."""
+    sigma, delta, dim = settings["noise_sd"], settings["delta"], settings.get("dim", 0)
+    if kind == "mixture":
+        keys = ("n_arms", "epoch_length", "norm_bound", "horizon")
+        return bounds.check(dim=dim, sigma=sigma, delta=delta, **{key: settings[key] for key in keys})
+    given = settings["first_phase"]
+    if kind == "ball":
+        needed = {reading: bounds.first_phase(dim, sigma, delta, reading) for reading in bounds.READINGS}
+    else:
+        keys = ("n_arms", "horizon", "delta")
+        nested_settings = {"sigma": sigma, **{key: settings[key] for key in keys}}
+        needed = {
+            reading: bounds.first_phase_finite(max(settings["dims"]), reading=reading, **nested_settings)
+            for reading in bounds.FINITE_READINGS
+        }
+    found = [
+        Condition(f"T_0 as proved, {reading} reading", given >= least, given, least)
+        for reading, least in needed.items()
+    ]
+    if kind == "ball":
+        length = math.sqrt(dim) if settings["exploration"] == "gaussian" else 1.0
+        found.append(Condition("exploration of norm at most 1", length <= 1.0, length, 1.0))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ what is said of it
+
+_FLAT = 0.1  # a slope up to this is called flat: regret grows by a quarter while x grows tenfold
+
+
+def grows(statement: str, sweep: Sweep, name: str) -> dict[str, Any]:
+    """The claim that a policy's regret grows with x."""
+    found, means = slope(sweep.x, sweep.regret[name]), sweep.regret[name].mean(axis=0)
+    value = f"slope {found}; {means[0]:,.0f} at {sweep.x[0]:g}, {means[-1]:,.0f} at {sweep.x[-1]:g}"
+    if not (np.diff(means) > 0.0).all():
+        value += f", least {means.min():,.0f} at {sweep.x[means.argmin()]:g}"
+    return claim(statement, found.mean - (found.margin or 0.0) > 0.0, value, "slope above 0")
+
+
+def is_flat(statement: str, sweep: Sweep, name: str, other: str) -> dict[str, Any]:
+    """The claim that a policy's regret does not grow with x, while that of another does."""
+    found, beside = (slope(sweep.x, sweep.regret[each]) for each in (name, other))
+    value = f"slope {found}, {LABELS[other]} {beside}"
+    return claim(statement, found.mean + (found.margin or 0.0) <= _FLAT, value, f"slope at most {_FLAT:g}")
+
+
+def nearer_to_oracle(sweep: Sweep, told: float) -> dict[str, Any]:
+    """The claim that not knowing the norm costs ALB-Norm less than OFUL+."""
+    alb, given, oracle = (sweep.regret[name].mean(axis=0) for name in ("alb-norm", "oful-plus", "oracle"))
+    return claim(
+        f"told {told:g}, ALB-Norm stays nearer to the oracle than OFUL+ at every norm below {told:g}",
+        bool((alb < given)[sweep.x < told].all()),
+        "times the oracle's regret: "
+        + ", ".join(
+            f"{a:.2f} and {g:.2f} at {x:g}" for x, a, g in zip(sweep.x, alb / oracle, given / oracle, strict=True)
+        ),
+        "ALB-Norm below OFUL+",
+    )
+
+
+def about_theorem(kind: str, sweep: Sweep, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Whether regret grows as the theorem's curve does, and whether the theorem speaks of this problem at all."""
+    name, number = _ADAPTIVE[kind], _NUMBERS[kind]
+    regret = sweep.regret[name]
+    found, curve = slope(sweep.x, regret), promise(f"rounds-{kind}", sweep.x, settings)
+    allowed = slope(sweep.x, curve[None])
+    whole = float(_THEOREMS[kind](settings[kind], sweep.x[-1]))
+    checked = conditions(kind, settings[kind])
+    notes = [f"{'holds' if each.holds else 'fails'}: {each.statement} ({_versus(each)})" for each in checked]
+    return [
+        claim(
+            f"{LABELS[name]}'s regret grows with T no faster than {number}'s curve",
+            found.mean - (found.margin or 0.0) <= allowed.mean,
+            f"slope {found}, the curve's {allowed}; regret {regret[:, -1].mean():.3g} of {whole:.2g} at "
+            f"T = {sweep.x[-1]:.3g}",
+            "a slope of at most the curve's",
+        ),
+        claim(f"the conditions of {number} hold here", all(c.holds for c in checked), "; ".join(notes), "all"),
+    ]
+
+
+def _versus(condition: Condition) -> str:
+    return f"{condition.given:,.4g}, needs {condition.needed:,.4g}"
+
+
+def claims(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the paper says of scaling, measured."""
+    norm, bound, dim, used = (sweeps[part] for part in ("norm", "bound", "dim", "sparsity"))
+    found = [
+        grows("ALB-Norm's regret grows with the norm", norm, "alb-norm"),
+        nearer_to_oracle(norm, settings["mixture"]["norm_bound"]),
+        is_flat("ALB-Norm's regret does not grow with the bound", bound, "alb-norm", "oful-plus"),
+        grows("OFUL+'s regret grows with the bound", bound, "oful-plus"),
+        is_flat("ALB-Dim's regret does not grow with d", dim, "alb-dim", "oful"),
+        grows("OFUL's regret grows with d", dim, "oful"),
+        grows("ALB-Dim's regret grows with d*", used, "alb-dim"),
+    ]
+    for kind in _THEOREMS:
+        found += about_theorem(kind, sweeps[f"rounds-{kind}"], settings)
+    return found
+
+
+def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
+    """A policy's entry in the summary: its regret at the largest x, and its slope."""
+    found = slope(sweep.x, sweep.regret[name])
+    label = f"{LABELS[name]}; {PARTS[part].name}: {sweep.x[-1]:.4g}"
+    return {"label": label, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
+
+
+def table(sweeps: Mapping[str, Sweep]) -> dict[str, np.ndarray]:
+    """A line for every part, policy, x and trial."""
+    rows = [
+        (part, name, float(x), trial, regret[trial, column])
+        for part, sweep in sweeps.items()
+        for name, regret in sweep.regret.items()
+        for column, x in enumerate(sweep.x)
+        for trial in range(len(regret))
+    ]
+    return dict(zip(("part", "policy", "x", "trial", "regret"), map(np.array, zip(*rows, strict=True)), strict=True))
+
+
+# ---------------------------------------------------------------------------------------------------- how it looks
+
+
+def plot_part(axes: Axes, part: str, sweep: Sweep, settings: Mapping[str, Any]) -> None:
+    """Regret against one quantity on log axes; below it who is who, and the slopes."""
+    kind = PARTS[part].problem
+    for name, regret in sweep.regret.items():
+        base = _SAME_COLOUR.get(name, name)
+        label, quiet = f"{LABELS[name]}: {slope(sweep.x, regret)}", base not in _LOUD
+        figures.draw_band(
+            axes, sweep.x, regret, label=label, colour=figures.colour(base), quiet=quiet, marker="" if quiet else "o"
+        )
+    curve = promise(part, sweep.x, settings)
+    curve *= sweep.regret[_ADAPTIVE[kind]].mean(axis=0)[-1] / curve[-1]
+    label = f"{_NUMBERS[kind]}, shape only: {slope(sweep.x, curve[None])}"
+    axes.plot(sweep.x, curve, ":", color="#333333", linewidth=1.4, label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if PARTS[part].varied:
+        axes.set_xticks(sweep.x, [f"{x:g}" for x in sweep.x])
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(PARTS[part].axis.format(**settings[kind]))
+    axes.set_title(f"Against {PARTS[part].name}")
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.04, -0.16), frameon=False)
+
+
+def explain(axes: Axes, trials: int, settings: Mapping[str, Any]) -> None:
+    """What the numbers are, and which conditions of the theorems hold."""
+    lines = ["After each name: the slope of regret on log axes,"]
+    lines += [f"95 % interval over {trials} trials; band: one sd." if trials > 1 else "in one trial."]
+    lines += ["Dotted: what of a theorem's bound grows with T,", "scaled to meet the last point.", ""]
+    for kind, number in _NUMBERS.items():
+        lines.append(f"{number} asks for")
+        for each in conditions(kind, settings[kind]):
+            lines += [f"  {'✓' if each.holds else '✗'} {each.statement}", f"      {_versus(each)}"]
+    axes.axis("off")
+    axes.text(0.0, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.35)
+
+
+def plot(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> Figure:
+    """A plot for every part, and what the theorems ask for."""
+    figure, cells = figures.new_figure(4, rows=2, widths=(0.82,) * 4, height=9.2)
+    explain(cells.pop(3), len(sweeps["norm"].regret["oracle"]), settings)
+    for axes, (part, sweep) in zip(cells, sweeps.items(), strict=True):
+        plot_part(axes, part, sweep, settings)
+    cells[0].set_ylabel("cumulative regret")
+    cells[3].set_ylabel("cumulative regret")
+    return figure
+
+
+def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
+    """All parts, one after the other."""
+    sweeps = {name: part.sweep(settings[part.problem], trials=trials, seed=seed) for name, part in PARTS.items()}
+    return Outcome(
+        policies={
+            f"{name}, {part}": describe(part, sweep, name) for part, sweep in sweeps.items() for name in sweep.regret
+        },
+        claims=claims(sweeps, settings),
+        curves=table(sweeps),
+        draw=lambda: plot(sweeps, settings),
+    )
+
+
+PANELS = {
+    "scaling": Panel(
+        "scaling",
+        "regret against norm, bound, d, d* and T",
+        SETTINGS,
+        run,
+        trials=6,
+        quick_trials=2,
+        measure="regret at the largest x",
+        quick_settings=QUICK,
+    ),
+}
