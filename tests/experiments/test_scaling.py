@@ -121,7 +121,11 @@ def tiny(tmp_path_factory):
     }
     ball = {"dim": 20, "sparsity": 4, "first_phase": 400, "phases": 3, "dims": [10, 20], "sparsities": [2, 4]}
     maps = {"dims": [2, 4], "true_dim": 2, "first_phase": 100, "horizon": 600}
-    small = {"mixture": mixture, "ball": {**ball, "points": 4}, "nested": {**maps, "points": 3}}
+    small = {
+        "mixture": mixture,
+        "ball": {**ball, "points": 4, "horizon_without_blocks": 300},
+        "nested": {**maps, "points": 3},
+    }
     settings = {kind: {**SETTINGS[kind], **each} for kind, each in small.items()}
     out = tmp_path_factory.mktemp("results")
     return out, results.run(PANELS["scaling"]._replace(settings=settings), trials=2, seed=0, out=out)
