@@ -135,7 +135,7 @@ def test_the_panel_is_stored_whole(tiny):
     out, summary = tiny
     assert {path.name for path in (out / "scaling").iterdir()} == set(results.FILES)
     assert len(summary["claims"]) == 13
-    assert summary["policies"]["alb-dim, dim"]["label"] == "ALB-Dim; d: 20"
+    assert summary["policies"]["alb-dim, dim"]["label"] == "ALB-Dim, against d"
     assert all({"final_mean", "final_sd", "slope"} <= entry.keys() for entry in summary["policies"].values())
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from albatross import bounds, environments, policies, simulate
 from albatross.bounds import Condition
@@ -24,6 +24,7 @@ from albatross.experiments import dim_regret, nested, norm_regret
 from albatross.experiments.compare import margin
 from albatross.experiments.results import Outcome, Panel, claim, spread
 from albatross.report import figures
+from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
     "mixture": {
@@ -96,7 +97,18 @@ class Slope(NamedTuple):
     margin: float | None  # half of its 95 % interval; one trial has none
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f}" if self.margin is None else f"{self.mean:.2f} ± {self.margin:.2f}"
+        return f"{self.mean:z.2f}" if self.margin is None else f"{self.mean:z.2f} ± {self.margin:.2f}"
+
+
+def finals(values: list[Any], played: list[dict[str, Run]]) -> Sweep:
+    """What was played at each of the values, at its end."""
+    regret = {name: np.stack([runs[name].regret[:, -1] for runs in played], axis=1) for name in played[0]}
+    return Sweep(np.array(values), regret)
+
+
+def over_time(runs: Mapping[str, Run]) -> Sweep:
+    """One run, at the rounds that were recorded."""
+    return Sweep(next(iter(runs.values())).rounds, {name: run.regret for name, run in runs.items()})
 
 
 def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
@@ -123,13 +135,12 @@ def mixture_policies(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     """A problem for every norm; the bound stays."""
-    found: dict[str, list[np.ndarray]] = {}
-    for norm in settings["theta_norms"]:
-        here = {**settings, "theta_norm": norm}
-        runs = simulate(mixture_policies(here), norm_regret.problem(here), horizon=here["horizon"], record=1, **trials)
-        for name, run in runs.items():
-            found.setdefault(name, []).append(run.regret[:, -1])
-    return Sweep(np.array(settings["theta_norms"]), {name: np.stack(all_, axis=1) for name, all_ in found.items()})
+    problems = [{**settings, "theta_norm": norm} for norm in settings["theta_norms"]]
+    played = [
+        simulate(mixture_policies(here), norm_regret.problem(here), horizon=here["horizon"], record=1, **trials)
+        for here in problems
+    ]
+    return finals(settings["theta_norms"], played)
 
 
 def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
@@ -140,12 +151,13 @@ def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
         here = mixture_policies({**settings, "norm_bound": bound})
         contenders.update({f"{name} {bound:g}": here[name] for name in told})
     runs = simulate(contenders, norm_regret.problem(settings), horizon=settings["horizon"], record=1, **trials)
-    finals = {name: run.regret[:, -1] for name, run in runs.items()}
-    regret = {
-        name: np.stack([finals[f"{name} {bound:g}" if name in told else name] for bound in values], axis=1)
-        for name in mixture_policies(settings)
-    }
-    return Sweep(np.array(values), regret)
+    return finals(
+        values,
+        [
+            {name: runs[f"{name} {bound:g}" if name in told else name] for name in mixture_policies(settings)}
+            for bound in values
+        ],
+    )
 
 
 def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
@@ -153,8 +165,7 @@ def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     epochs = np.arange(3, settings["epochs"] + 1)
     rounds = settings["n_arms"] + settings["epoch_length"] * (2**epochs - 1)
     env = norm_regret.problem(settings)
-    runs = simulate(mixture_policies(settings), env, horizon=int(rounds[-1]), record=rounds, **trials)
-    return Sweep(rounds.astype(float), {name: run.regret for name, run in runs.items()})
+    return over_time(simulate(mixture_policies(settings), env, horizon=int(rounds[-1]), record=rounds, **trials))
 
 
 def ball(settings: Mapping[str, Any]) -> environments.Ball:
@@ -172,16 +183,14 @@ def against(varied: str, values: str) -> Callable[..., Sweep]:
     """Regret on the ball at the end of the last phase; AlbatrossDim, which plays no blocks, after far fewer rounds."""
 
     def sweep(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-        found: dict[str, list[np.ndarray]] = {}
+        played = []
         for value in settings[values]:
             here = {**settings, varied: value}
             last, short = int(dim_regret.phase_ends(here)[-1]), here["horizon_without_blocks"]
             runs = simulate(ball_policies(here), ball(here), horizon=last, record=1, **trials)
             alone = {"albatross-dim": policies.AlbatrossDim(sigma=here["noise_sd"])}
-            runs |= simulate(alone, ball(here), horizon=short, record=1, **trials)
-            for name, run in runs.items():
-                found.setdefault(name, []).append(run.regret[:, -1])
-        return Sweep(np.array(settings[values]), {name: np.stack(all_, axis=1) for name, all_ in found.items()})
+            played.append(runs | simulate(alone, ball(here), horizon=short, record=1, **trials))
+        return finals(settings[values], played)
 
     return sweep
 
@@ -190,8 +199,8 @@ def against_rounds_ball(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     """From the end of the first phase to that of the last."""
     ends = dim_regret.phase_ends(settings)
     rounds = np.geomspace(ends[0], ends[-1], settings["points"]).round().astype(np.int64)
-    runs = simulate(ball_policies(settings), ball(settings), horizon=int(rounds[-1]), record=rounds, **trials)
-    return Sweep(rounds.astype(float), {name: run.regret for name, run in runs.items()})
+    contenders = ball_policies(settings)
+    return over_time(simulate(contenders, ball(settings), horizon=int(rounds[-1]), record=rounds, **trials))
 
 
 def against_rounds_nested(settings: Mapping[str, Any], **trials: Any) -> Sweep:
@@ -199,8 +208,7 @@ def against_rounds_nested(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     rounds = np.geomspace(settings["first_phase"], settings["horizon"], settings["points"]).round().astype(np.int64)
     found = nested.contenders(settings)
     contenders = {name: found[name] for name in ("alb-dim-suplinrel", "suplinrel-full", "suplinrel-oracle")}
-    runs = simulate(contenders, nested.problem(settings), horizon=int(rounds[-1]), record=rounds, **trials)
-    return Sweep(rounds.astype(float), {name: run.regret for name, run in runs.items()})
+    return over_time(simulate(contenders, nested.problem(settings), horizon=int(rounds[-1]), record=rounds, **trials))
 
 
 class Part(NamedTuple):
@@ -214,8 +222,8 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "norm": Part("norm", r"norm of $\theta^*$, told {norm_bound:g}", "mixture", against_norm, "theta_norm"),
-    "bound": Part("bound", "bound told, for a norm of {theta_norm:g}", "mixture", against_bound, "norm_bound"),
+    "norm": Part("the norm", r"norm of $\theta^*$, told {norm_bound:g}", "mixture", against_norm, "theta_norm"),
+    "bound": Part("the bound", "bound told, for a norm of {theta_norm:g}", "mixture", against_bound, "norm_bound"),
     "rounds-mixture": Part("T, arms with biases", "round", "mixture", against_rounds_mixture),
     "dim": Part("d", "$d$, with {sparsity} coordinates in use", "ball", against("dim", "dims"), "dim"),
     "sparsity": Part("d*", "$d^*$, of {dim} coordinates", "ball", against("sparsity", "sparsities"), "sparsity"),
@@ -262,28 +270,24 @@ def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray
 
 def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
     """Of the theorem about this kind of problem, with these settings."""
-    sigma, delta, dim = settings["noise_sd"], settings["delta"], settings.get("dim", 0)
+    common = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
     if kind == "mixture":
-        keys = ("n_arms", "epoch_length", "norm_bound", "horizon")
-        return bounds.check(dim=dim, sigma=sigma, delta=delta, **{key: settings[key] for key in keys})
-    given = settings["first_phase"]
+        keys = ("n_arms", "dim", "epoch_length", "norm_bound", "horizon")
+        return bounds.check(**common, **{key: settings[key] for key in keys})
     if kind == "ball":
-        needed = {reading: bounds.first_phase(dim, sigma, delta, reading) for reading in bounds.READINGS}
-    else:
-        keys = ("n_arms", "horizon", "delta")
-        nested_settings = {"sigma": sigma, **{key: settings[key] for key in keys}}
-        needed = {
-            reading: bounds.first_phase_finite(max(settings["dims"]), reading=reading, **nested_settings)
-            for reading in bounds.FINITE_READINGS
-        }
-    found = [
-        Condition(f"T_0 as proved, {reading} reading", given >= least, given, least)
-        for reading, least in needed.items()
-    ]
-    if kind == "ball":
+        dim = settings["dim"]
         length = math.sqrt(dim) if settings["exploration"] == "gaussian" else 1.0
-        found.append(Condition("exploration of norm at most 1", length <= 1.0, length, 1.0))
-    return found
+        least = {reading: bounds.first_phase(dim, reading=reading, **common) for reading in bounds.READINGS}
+        found = [Condition("exploration of norm at most 1", length <= 1.0, length, 1.0)]
+    else:
+        common |= {"n_arms": settings["n_arms"], "horizon": settings["horizon"]}
+        dim = max(settings["dims"])
+        least = {each: bounds.first_phase_finite(dim, reading=each, **common) for each in bounds.FINITE_READINGS}
+        found = []
+    given = settings["first_phase"]
+    return [
+        Condition(f"T_0, {reading} reading", given >= needed, given, needed) for reading, needed in least.items()
+    ] + found
 
 
 # ------------------------------------------------------------------------------------------------ what is said of it
@@ -304,7 +308,7 @@ def is_flat(statement: str, sweep: Sweep, name: str, other: str) -> dict[str, An
     """The claim that a policy's regret does not grow with x, while that of another does."""
     found, beside = (slope(sweep.x, sweep.regret[each]) for each in (name, other))
     value = f"slope {found}, {LABELS[other]} {beside}"
-    return claim(statement, found.mean + (found.margin or 0.0) <= _FLAT, value, f"slope at most {_FLAT:g}")
+    return claim(statement, found.mean <= _FLAT, value, f"slope at most {_FLAT:g}")
 
 
 def nearer_to_oracle(sweep: Sweep, told: float) -> dict[str, Any]:
@@ -334,8 +338,8 @@ def about_theorem(kind: str, sweep: Sweep, settings: Mapping[str, Any]) -> list[
         claim(
             f"{LABELS[name]}'s regret grows with T no faster than {number}'s curve",
             found.mean - (found.margin or 0.0) <= allowed.mean,
-            f"slope {found}, the curve's {allowed}; regret {regret[:, -1].mean():.3g} of {whole:.2g} at "
-            f"T = {sweep.x[-1]:.3g}",
+            f"slope {found}, the curve's {allowed}; at T = {sweep.x[-1]:.3g} regret is {regret[:, -1].mean():.3g}, "
+            f"the whole bound {whole:.2g}",
             "a slope of at most the curve's",
         ),
         claim(f"the conditions of {number} hold here", all(c.holds for c in checked), "; ".join(notes), "all"),
@@ -343,7 +347,8 @@ def about_theorem(kind: str, sweep: Sweep, settings: Mapping[str, Any]) -> list[
 
 
 def _versus(condition: Condition) -> str:
-    return f"{condition.given:,.4g}, needs {condition.needed:,.4g}"
+    given, needed = (f"{x:,.0f}" if x < 1e6 else f"{x:.1e}" for x in (condition.given, condition.needed))
+    return f"{given}, needs {needed}"
 
 
 def claims(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -366,7 +371,7 @@ def claims(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> list[dic
 def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
     """A policy's entry in the summary: its regret at the largest x, and its slope."""
     found = slope(sweep.x, sweep.regret[name])
-    label = f"{LABELS[name]}; {PARTS[part].name}: {sweep.x[-1]:.4g}"
+    label = f"{LABELS[name]}, against {PARTS[part].name}"
     return {"label": label, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
 
 
@@ -403,6 +408,12 @@ def plot_part(axes: Axes, part: str, sweep: Sweep, settings: Mapping[str, Any]) 
     if PARTS[part].varied:
         axes.set_xticks(sweep.x, [f"{x:g}" for x in sweep.x])
         axes.xaxis.set_minor_locator(NullLocator())
+    for axis in (axes.yaxis,) if PARTS[part].varied else (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        if high < 100.0 * low:  # too short for powers of ten alone
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_minor_locator(NullLocator())
+            figures.thousands(axis)
     axes.set_xlabel(PARTS[part].axis.format(**settings[kind]))
     axes.set_title(f"Against {PARTS[part].name}")
     axes.legend(loc="upper left", bbox_to_anchor=(-0.04, -0.16), frameon=False)
@@ -410,15 +421,16 @@ def plot_part(axes: Axes, part: str, sweep: Sweep, settings: Mapping[str, Any]) 
 
 def explain(axes: Axes, trials: int, settings: Mapping[str, Any]) -> None:
     """What the numbers are, and which conditions of the theorems hold."""
-    lines = ["After each name: the slope of regret on log axes,"]
-    lines += [f"95 % interval over {trials} trials; band: one sd." if trials > 1 else "in one trial."]
-    lines += ["Dotted: what of a theorem's bound grows with T,", "scaled to meet the last point.", ""]
+    interval = f"with its\n95 % interval over {trials} trials; bands: one sd." if trials > 1 else "in one trial."
+    lines = [f"After a name: the slope of regret on log axes, {interval}"]
+    lines += ["Dotted: what of a theorem's bound grows with T,\nscaled to meet the adaptive policy's last point."]
     for kind, number in _NUMBERS.items():
-        lines.append(f"{number} asks for")
+        lines.append(f"\n{number} is proved for")
         for each in conditions(kind, settings[kind]):
-            lines += [f"  {'✓' if each.holds else '✗'} {each.statement}", f"      {_versus(each)}"]
+            lines.append(f"  {'✓' if each.holds else '✗'} {each.statement}\n       {_versus(each)}")
     axes.axis("off")
-    axes.text(0.0, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.35)
+    axes.set_title("How to read this")
+    axes.text(0.0, 0.99, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.35)
 
 
 def plot(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> Figure:
@@ -427,6 +439,7 @@ def plot(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> Figure:
     explain(cells.pop(3), len(sweeps["norm"].regret["oracle"]), settings)
     for axes, (part, sweep) in zip(cells, sweeps.items(), strict=True):
         plot_part(axes, part, sweep, settings)
+    figure.set_layout_engine("constrained", hspace=0.06, wspace=0.04)
     cells[0].set_ylabel("cumulative regret")
     cells[3].set_ylabel("cumulative regret")
     return figure

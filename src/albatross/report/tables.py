@@ -30,7 +30,7 @@ def policy_table(summary: Mapping[str, Any]) -> Table:
         cells += [f"{entry['final_sd']:,.0f}"] if summary["trials"] > 1 else []
         cells += ["  ".join(f"{value:.3g}" for value in values)] if any(epochs) else []
         cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
-        table.add_row(*cells, *([f"{entry['slope']['mean']:.2f}"] if "slope" in entry else []))
+        table.add_row(*cells, *([f"{entry['slope']['mean']:z.2f}"] if "slope" in entry else []))
     return table
 
 
