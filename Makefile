@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint bench lock clean
+.PHONY: help reproduce test lint bench docs lock clean
 
 help: ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -24,11 +24,14 @@ lint: $(READY) ## check style, types and layers
 bench: $(READY) ## measure speed as ratios to plain NumPy
 	$(BIN)/python benchmarks/run.py
 
+docs: $(READY) ## build the pages into docs/_build/html
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+
 lock: ## write requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-header --no-annotate -o requirements.lock
 
 clean: ## remove the virtual environment and all results
-	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv results docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # --no-build-isolation: the build tools are in the lock as well, so that nothing comes in without a hash.
 $(READY): requirements.lock pyproject.toml

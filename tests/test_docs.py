@@ -3,28 +3,142 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
+from albatross.cli.commands import albatross
+from albatross.experiments import PANELS
+from albatross.policies import CATALOGUE
+
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def python_blocks(path):
-    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), flags=re.DOTALL)
+def blocks(path):
+    """The language and the text of every fenced block, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / path).read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", python_blocks("README.md"))
+def texts(path, language):
+    return [text for kind, text in blocks(path) if kind == language]
+
+
+# ------------------------------------------------------------------------------------------------- Python blocks
+
+
+@pytest.mark.parametrize("block", texts("README.md", "python"))
 def test_every_python_block_of_the_readme_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
 
 
-def test_every_dependency_has_its_sentence():
-    import tomllib
+def shape(printed):
+    """What was printed without its numbers and spaces: numbers may differ in the last digits between machines."""
+    return re.sub(r"\s+", "", re.sub(r"-?\d[\d.,]*(e[+-]\d+)?", "#", printed))
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + [name for extra in project["optional-dependencies"].values() for name in extra]
+
+@pytest.mark.parametrize("page", [page for page in PAGES if texts(page, "python")])
+def test_the_python_blocks_of_a_page_run_in_order_and_print_what_it_says(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for kind, text in blocks(page):
+        if kind == "python":
+            capsys.readouterr()
+            exec(compile(text, page, "exec"), namespace)
+        elif kind == "text":
+            assert shape(capsys.readouterr().out) == shape(text)
+
+
+def test_a_policy_of_ones_own_takes_no_more_than_26_lines():
+    example = texts("docs/own-policy.md", "python")[0]
+    assert "@update.register" in example
+    assert len([line for line in example.splitlines() if line.strip()]) <= 26
+
+
+# -------------------------------------------------------------------------------------------------- shell blocks
+
+
+def commands(path):
+    for text in texts(path, "bash"):
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                yield words
+
+
+SHELL = [(page, words) for page in ["README.md", "CONTRIBUTING.md", *PAGES] for words in commands(page)]
+
+
+@pytest.mark.parametrize(("page", "words"), SHELL, ids=[f"{page}: {' '.join(words)}" for page, words in SHELL])
+def test_every_command_in_the_documents_exists_with_its_options(page, words):
+    program, *arguments = words
+    assert program in ("albatross", "make", "pip")
+    if program == "make":
+        assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    if program == "albatross":
+        command = albatross.commands[arguments[0]]
+        _, left, _ = command.make_parser(click.Context(command)).parse_args(arguments[1:])
+        assert left == []
+
+
+# -------------------------------------------------------------------------------------------------- completeness
+
+
+def sections(path):
+    """The text under every heading of the second level, by heading."""
+    parts = re.split(r"^## (.+)\n", (ROOT / path).read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+@pytest.mark.parametrize("page", ["docs/choosing.md", "docs/reference/policies.md"])
+def test_every_policy_is_on_the_page(page):
+    text = (ROOT / page).read_text()
+    names = {entry.policy.__name__ for entry in CATALOGUE.values()}
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_command_and_option_is_documented():
+    described = {heading.split()[1]: text for heading, text in sections("docs/commands.md").items()}
+    assert set(described) == set(albatross.commands)
+    for name, command in albatross.commands.items():
+        options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts if o != "--help"]
+        assert [option for option in options if f"| `{option}` |" not in described[name]] == []
+
+
+def test_every_panel_is_documented():
+    text = sections("docs/commands.md")["albatross reproduce [PANEL]..."]
+    assert [name for name in PANELS if f"`{name}`" not in text] == []
+
+
+def test_every_dependency_has_its_sentence():
+    wanted = PROJECT["dependencies"] + [name for extra in PROJECT["optional-dependencies"].values() for name in extra]
     names = {re.match(r"[a-z-]+", name)[0] for name in wanted} - {"albatross"}
     table = (ROOT / "CONTRIBUTING.md").read_text()
     assert [name for name in sorted(names) if name not in table] == []
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+# ---------------------------------------------------------------------------------------------------------- pages
+
+
+def test_the_pages_build_without_a_warning_and_ask_nothing_of_other_hosts(tmp_path):
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", tmp_path / "doctrees"]
+    done = subprocess.run([*command, ROOT / "docs", tmp_path / "html"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    built = list((tmp_path / "html").rglob("*.html"))
+    assert len(built) > len(PAGES)
+    remote = re.compile(r"""<(?:script|img|iframe)[^>]*src="(?:https?:)?//|<link[^>]*href="(?:https?:)?//""")
+    assert [path.name for path in built if remote.search(path.read_text())] == []
+    styles = (tmp_path / "html").rglob("*.css")
+    assert [path.name for path in styles if re.search(r"url\([\"']?(?:https?:)?//", path.read_text())] == []

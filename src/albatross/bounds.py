@@ -81,7 +81,7 @@ READINGS = ("literal", "unnormalised", "isotropic")
 
 
 def first_phase(dim: int, sigma: float, delta: float, reading: str = "literal") -> int:
-    """T_0 of Equation (6): the least first phase for which Theorem 2 is proved.
+    """T_0 of Equation (1): the least first phase for which Theorem 2 is proved.
 
     It depends on the eigenvalues of the exploration's covariance, which the paper writes in three ways that do not
     agree: 1/d as defined (`literal`), N/d without the 1/N in front (`unnormalised`, which breaks the paper's own remark

@@ -22,7 +22,7 @@ class Main(NamedTuple):
 
 
 class Appendix(NamedTuple):
-    """Equations (1) to (5) of Appendix A, times `scale`."""
+    """Equations (2) to (6) of Appendix A, times `scale`."""
 
     scale: float
 
