@@ -14,6 +14,7 @@ project, author, release = "Albatross", "The Albatross authors", __version__
 copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
+smartquotes = False  # "random" is a value
 
 html_theme = "furo"
 html_title = "Albatross"
@@ -23,12 +24,11 @@ html_copy_source = html_show_sourcelink = False
 pygments_style, pygments_dark_style = "tango", "github-dark"
 
 myst_heading_anchors = 3
-myst_fence_as_directive = ["eval-rst"]
 
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
-python_maximum_signature_line_length = 88
+python_maximum_signature_line_length = 100
 toc_object_entries = False
 
 
@@ -38,7 +38,7 @@ def as_plain_text(app: Any, what: str, name: str, subject: Any, options: Any, li
     shown: list[str] = []
     for paragraph in paragraphs:
         if paragraph and paragraph[0].startswith((" ", "|")):
-            shown += ["::", "", *(f"    {line}" for line in paragraph), ""]
+            shown += [".. code-block:: text", "", *(f"    {line}" for line in paragraph), ""]
         elif paragraph and paragraph[0].startswith(">>>"):
             shown += [*paragraph, ""]
         else:
