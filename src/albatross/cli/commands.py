@@ -74,6 +74,7 @@ def reproduce(
 
     from albatross.cli.whole_run import WholeRun
     from albatross.experiments import PANELS, rated_rows, results, users
+    from albatross.report.page import write_report
     from albatross.report.tables import print_panel
 
     console = Console()
@@ -107,6 +108,7 @@ def reproduce(
             console.print(f"Panel {name} is in {out / name} already.", highlight=False)
         print_panel(console, summary)
         console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
+    console.print(f"Everything on one page: {write_report(out)}", highlight=False)
 
 
 # Options of `compare` that only some problems have.

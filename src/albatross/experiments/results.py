@@ -20,9 +20,8 @@ from matplotlib.figure import Figure
 
 import albatross
 from albatross.report import figures
+from albatross.report.stored import FILES
 from albatross.simulation import Run
-
-FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
 
 
 class Outcome(NamedTuple):

@@ -9,28 +9,35 @@ from rich.console import Console
 from rich.table import Table
 
 
-def policy_table(summary: Mapping[str, Any]) -> Table:
-    """The final number of every policy of a panel, and what else its entries hold: by epoch, by kind of user."""
+def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Headings and a row a policy: its final number, and what else its entry holds, by epoch and by kind of user."""
     entries = list(summary["policies"].values())
     epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]
     kinds = list(dict.fromkeys(kind for entry in entries for kind in entry.get("per_user", {})))
-    table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
-    table.add_column("policy")
-    table.add_column(summary["measure"], justify="right")
-    if summary["trials"] > 1:
-        table.add_column("sd", justify="right")
-    if any(epochs):
-        table.add_column("over epochs", overflow="fold")
-    for kind in kinds:
-        table.add_column(kind, justify="right")
-    if any("slope" in entry for entry in entries):
-        table.add_column("slope", justify="right")
+    several = summary["trials"] > 1
+    sloped = any("slope" in entry for entry in entries)
+    headings = ["policy", summary["measure"], *["sd"] * several, *kinds]
+    headings += [*["slope"] * sloped, *["over epochs"] * any(epochs)]
+    rows = []
     for entry, values in zip(entries, epochs, strict=True):
         cells = [entry["label"], f"{entry['final_mean']:,.0f}"]
-        cells += [f"{entry['final_sd']:,.0f}"] if summary["trials"] > 1 else []
-        cells += ["  ".join(f"{value:.3g}" for value in values)] if any(epochs) else []
+        cells += [f"{entry['final_sd']:,.0f}"] * several
         cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
-        table.add_row(*cells, *([f"{entry['slope']['mean']:z.2f}"] if "slope" in entry else []))
+        cells += [f"{entry['slope']['mean']:z.2f}" if "slope" in entry else ""] * sloped
+        cells += ["  ".join(f"{value:.3g}" for value in values)] * any(epochs)
+        rows.append(cells)
+    return headings, rows
+
+
+def policy_table(summary: Mapping[str, Any]) -> Table:
+    """The final number of every policy of a panel."""
+    table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
+    headings, rows = policy_rows(summary)
+    for name in headings:
+        words = name in ("policy", "over epochs")
+        table.add_column(name, justify="left" if words else "right", overflow="fold" if words else "ellipsis")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

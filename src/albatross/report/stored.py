@@ -1,0 +1,74 @@
+"""What is in a results folder: a summary and a table of curves for every panel, and the standings of the race."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
+# As the paper has them, then what goes beyond it.
+_ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
+
+# What panels (g) and (h) call their data and their readings.
+SOURCES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data": "your data"}
+MODES = {
+    "bootstrap": "rows, with a true model and fresh noise",
+    "rating": "ill-posed: a row's own rating",
+    "centroid": "ill-posed: the paper's centroids",
+}
+
+
+class Stored:
+    """A results folder, read and never written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """By panel, in the order of the paper: those of which all files are there."""
+        found = {path.parent.name: path for path in self.folder.glob("[!.]*/summary.json")}
+        whole = [name for name, path in found.items() if all((path.parent / each).is_file() for each in FILES)]
+        ranks = {name: rank for rank, name in enumerate(_ORDER)}
+        ordered = sorted(whole, key=lambda name: (ranks.get(name, len(ranks)), name))
+        return {name: _read(found[name]) for name in ordered}
+
+    @cached_property
+    def standings(self) -> dict[str, list[dict[str, Any]]]:
+        """Of the race, by family of problems."""
+        paths = sorted((self.folder / "race").glob("standings-*.json"))
+        return {path.stem.removeprefix("standings-").replace("-", " "): _read(path)["standings"] for path in paths}
+
+    @cached_property
+    def races(self) -> dict[str, dict[str, Any]]:
+        """The problems of the standings, by name: what was raced, by whom, and all final regrets."""
+        paths = sorted((self.folder / "race").glob("[!.]*.json"))
+        kept = [_read(path) for path in paths if not path.name.startswith("standings-")]
+        wanted = {problem for lines in self.standings.values() for line in lines for problem in line["ratios"]}
+        return {race["problem"]: race for race in kept if race["problem"] in wanted}
+
+    def __contains__(self, panel: str) -> bool:
+        return panel in self.summaries
+
+    def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
+        """The columns that a query of a panel's table, called `curves`, gives."""
+        with duckdb.connect() as database:
+            curves = database.read_parquet(str(self.folder / panel / "curves.parquet"))
+            return dict(curves.query("curves", sql).fetchnumpy())
+
+    def final(self, panel: str, policy: str) -> np.ndarray:
+        """A policy's last regret in every trial."""
+        last = f"SELECT max_by(regret, round) AS last FROM curves WHERE policy = '{policy}' GROUP BY trial ORDER BY trial"
+        return np.asarray(self.table(panel, last)["last"], dtype=float)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except ValueError:
+        raise ValueError(f"{path} is not JSON; remove it and run its panel again") from None
