@@ -61,27 +61,31 @@ def albatross() -> None:
 def reproduce(
     panels: tuple[str, ...], trials: int | None, quick: bool, seed: int, data: Path | None, out: Path
 ) -> None:
-    """Run panels of the paper's figure and draw them.
+    """Run panels of the paper's figure, and write them and all claims of the paper on one page, report.html.
 
     Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
     ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
     estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
     of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
-    figure); e-literal, panel e without the change that makes it come out (some minutes). A panel that is in the output
-    folder already, made by the same code with the same settings, is not run again.
+    figure); e-literal, panel e without the change that makes it come out (some minutes, not with --quick); race, the
+    quick form of `albatross race`. What is in the output folder already, made by the same code with the same settings,
+    is not run again: stop it with Ctrl-C and go on later.
     """
     from rich.console import Console
 
     from albatross.cli.whole_run import WholeRun
     from albatross.experiments import PANELS, rated_rows, results, users
+    from albatross.experiments import race as racing
     from albatross.report.page import write_report
     from albatross.report.tables import print_panel
 
     console = Console()
-    chosen = list(dict.fromkeys(panels)) or list(PANELS)
+    everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
+    chosen = list(dict.fromkeys(panels)) or everything
     for name in chosen:
-        if name not in PANELS:
-            raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)}")
+        if name not in (*PANELS, "race"):
+            raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
+    results.check_writable(out)
     known = dict(PANELS)
     if data is not None:
         wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
@@ -94,19 +98,24 @@ def reproduce(
         known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
     if quick:
         known = {name: panel.in_short() for name, panel in known.items()}
-    numbers = {name: known[name].trials if trials is None else trials for name in chosen}
-    expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in chosen}
-    whole = WholeRun(expected, Console(stderr=True))
+    numbers = {name: known[name].trials if trials is None else trials for name in known}
+    expected = {name: known[name].seconds * numbers[name] / max(known[name].trials, 1) for name in known}
+    whole = WholeRun({name: expected.get(name, racing.QUICK_SECONDS) for name in chosen}, Console(stderr=True))
     for name in chosen:
-        panel = known[name]
-        summary = results.finished(panel, trials=numbers[name], seed=seed, out=out)
-        if summary is None:
+        if name == "race":
             with whole.part(name):
-                summary = results.run(panel, trials=numbers[name], seed=seed, out=out)
+                finished = racing.run_all(racing.catalogue(quick=True), out=out, seed=seed)
+            for title, result in finished.items():
+                _print_race(console, title, result)
         else:
-            whole.skip(name)
-            console.print(f"Panel {name} is in {out / name} already.", highlight=False)
-        print_panel(console, summary)
+            summary = results.finished(known[name], trials=numbers[name], seed=seed, out=out)
+            if summary is None:
+                with whole.part(name):
+                    summary = results.run(known[name], trials=numbers[name], seed=seed, out=out)
+            else:
+                whole.skip(name)
+                console.print(f"Panel {name} is in {out / name} already.", highlight=False)
+            print_panel(console, summary)
         console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
     console.print(f"Everything on one page: {write_report(out)}", highlight=False)
 

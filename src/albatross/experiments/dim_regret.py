@@ -199,6 +199,7 @@ LITERAL = {
         {**SETTINGS, "dim": 200, "first_phase": 140_000_000, "exploration": "sphere"},
         run,
         trials=3,
-        quick_trials=1,
+        quick_trials=0,
+        seconds=300.0,
     )
 }

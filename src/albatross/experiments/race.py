@@ -30,6 +30,7 @@ from albatross.simulation import Run
 _SD = 0.5**0.5
 _BOUND = 10.0  # on the norm, for those who ask
 _RESAMPLES = 2_000
+QUICK_SECONDS = 60.0  # that the quick race is expected to take on two cores
 _LEAST = 1e-9  # a regret that ratios are taken of
 
 

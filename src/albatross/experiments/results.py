@@ -86,6 +86,16 @@ def _sources() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
+def check_writable(out: Path) -> None:
+    """Say at once, and not after an hour, that results cannot be kept there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(f"results cannot be written to {out}: {error.strerror or error}") from None
+
+
 def fingerprint(path: Path) -> str:
     """Of a file's content: results on other data are other results, whatever the file's name."""
     with open(path, "rb") as file:

@@ -288,7 +288,9 @@ def _readings(found: dict[tuple[str, str], np.ndarray], wanted: tuple[float, flo
     """The default mode, and the paper's words beside it."""
     default = [mean(SOURCES[source], v, wanted) for (source, mode), v in found.items() if mode == "bootstrap"]
     literal = [
-        mean(f"{_SHORT[mode]}, {SOURCES[source]}", v, wanted) for (source, mode), v in found.items() if mode != "bootstrap"
+        mean(f"{_SHORT[mode]}, {SOURCES[source]}", v, wanted)
+        for (source, mode), v in found.items()
+        if mode != "bootstrap"
     ]
     return Finding(default, literal, same_data=all(source == "data" for source, _ in found))
 

@@ -278,7 +278,9 @@ def _scaling(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[
     by_policy = _groups(rows, "part", "policy")
     for part in dict.fromkeys(part for part, _ in by_policy):
         data = []
-        for position, (policy, chosen) in enumerate((p, each) for (where, p), each in by_policy.items() if where == part):
+        for position, (policy, chosen) in enumerate(
+            (p, each) for (where, p), each in by_policy.items() if where == part
+        ):
             chosen = chosen[rows["x"][chosen] > 0]
             values = _matrix(rows, chosen, "trial", "x", "regret")
             name = labels.get(policy, policy)

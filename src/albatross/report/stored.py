@@ -63,7 +63,9 @@ class Stored:
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""
-        last = f"SELECT max_by(regret, round) AS last FROM curves WHERE policy = '{policy}' GROUP BY trial ORDER BY trial"
+        last = (
+            f"SELECT max_by(regret, round) AS last FROM curves WHERE policy = '{policy}' GROUP BY trial ORDER BY trial"
+        )
         return np.asarray(self.table(panel, last)["last"], dtype=float)
 
 
