@@ -45,7 +45,7 @@ def albatross() -> None:
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d and scaling 6, g, h and users 5, nested 10, e-literal 3]",
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
@@ -99,7 +99,7 @@ def reproduce(
     if quick:
         known = {name: panel.in_short() for name, panel in known.items()}
     numbers = {name: known[name].trials if trials is None else trials for name in known}
-    expected = {name: known[name].seconds * numbers[name] / max(known[name].trials, 1) for name in known}
+    expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in known}
     whole = WholeRun({name: expected.get(name, racing.QUICK_SECONDS) for name in chosen}, Console(stderr=True))
     for name in chosen:
         if name == "race":

@@ -41,15 +41,16 @@ class Panel(NamedTuple):
     settings: Mapping[str, Any]
     run: Callable[..., Outcome]  # run(settings, trials=, seed=)
     trials: int = 25
-    quick_trials: int = 5
+    quick_trials: int = 5  # 0: no part of a quick run of everything
     measure: str = "regret"  # what the policies' final numbers are
     seconds: float = 60.0  # that all trials are expected to take on two cores
     quick_settings: Mapping[str, Any] | None = None  # where fewer trials alone are not quick enough
 
     def in_short(self) -> Panel:
-        """What the quick run takes of it."""
-        seconds = self.seconds * self.quick_trials / self.trials
-        return self._replace(settings=self.quick_settings or self.settings, trials=self.quick_trials, seconds=seconds)
+        """The same with few trials."""
+        trials = max(self.quick_trials, 1)
+        seconds = self.seconds * trials / self.trials
+        return self._replace(settings=self.quick_settings or self.settings, trials=trials, seconds=seconds)
 
 
 def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
