@@ -8,7 +8,11 @@ from typing import Any
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # plain functions, with signature and docstring, and nothing to compile
 
-from albatross import __version__
+from albatross import __version__, protocol
+
+for verb in vars(protocol).values():
+    if hasattr(verb, "registry"):
+        verb.dispatch.__module__ = protocol.__name__  # or Sphinx lists the functions of all policies under each verb
 
 project, author, release = "Albatross", "The Albatross authors", __version__
 copyright = author
@@ -33,17 +37,30 @@ toc_object_entries = False
 
 
 def as_plain_text(app: Any, what: str, name: str, subject: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text here: formulas and tables are shown as they stand, and no sign in prose is markup."""
+    """Docstrings are plain text here: formulas are shown as they stand, and no sign in prose is markup."""
     paragraphs = [part.splitlines() for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     shown: list[str] = []
     for paragraph in paragraphs:
-        if paragraph and paragraph[0].startswith((" ", "|")):
+        if paragraph and paragraph[0].startswith("|"):
+            shown += [*_table(paragraph), ""]
+        elif paragraph and paragraph[0].startswith(" "):
             shown += [".. code-block:: text", "", *(f"    {line}" for line in paragraph), ""]
         elif paragraph and paragraph[0].startswith(">>>"):
             shown += [*paragraph, ""]
         else:
             shown += [*map(_without_markup, paragraph), ""]
     lines[:] = shown
+
+
+def _table(lines: list[str]) -> list[str]:
+    """A table in Markdown as one that reStructuredText knows."""
+    rows = [line.strip("|").split("|") for line in lines if not set(line) <= set("|-")]
+    cells = [
+        f"   {' ' if column else '*'} - {_without_markup(cell.strip())}"
+        for row in rows
+        for column, cell in enumerate(row)
+    ]
+    return [".. list-table::", "   :header-rows: 1", "", *cells]
 
 
 def _without_markup(line: str) -> str:
