@@ -40,6 +40,7 @@ def test_reproduce_writes_a_panel_and_does_not_run_it_twice(tmp_path):
     assert (summary["trials"], summary["seed"]) == (2, 5)
     assert {"summary.json", "curves.parquet", "figure.png", "figure.pdf"} == {path.name for path in folder.iterdir()}
     assert "holds" in first.stdout
+    assert '<section id="c" class="panel">' in (folder.parent / "report.html").read_text()
     stamp = (folder / "summary.json").stat().st_mtime_ns
     second = albatross(*args, check=True)
     assert "already" in second.stdout

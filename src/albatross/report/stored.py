@@ -52,14 +52,17 @@ class Stored:
         wanted = {problem for lines in self.standings.values() for line in lines for problem in line["ratios"]}
         return {race["problem"]: race for race in kept if race["problem"] in wanted}
 
+    @cached_property
+    def _database(self) -> Any:
+        return duckdb.connect()  # in memory, and once: connecting takes longer than a query
+
     def __contains__(self, panel: str) -> bool:
         return panel in self.summaries
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""
-        with duckdb.connect() as database:
-            curves = database.read_parquet(str(self.folder / panel / "curves.parquet"))
-            return dict(curves.query("curves", sql).fetchnumpy())
+        curves = self._database.read_parquet(str(self.folder / panel / "curves.parquet"))
+        return dict(curves.query("curves", sql).fetchnumpy())
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""

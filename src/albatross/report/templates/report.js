@@ -22,7 +22,7 @@ function themed(layout) {
 }
 
 function draw() {
-  for (const place of document.querySelectorAll(".plot")) {
+  for (const place of document.querySelectorAll(".drawing")) {
     const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
     Plotly.react(place, spec.data, themed(spec.layout), { responsive: true, displaylogo: false, displayModeBar: false });
   }

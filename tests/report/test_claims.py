@@ -1,0 +1,169 @@
+"""Claims are computed from what is on disk: other results, other verdicts."""
+
+from __future__ import annotations
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+import small_results
+
+from albatross.experiments import PANELS
+from albatross.report import claims
+from albatross.report.claims import CHANGED, FAILS, HOLDS, MISSING
+from albatross.report.stored import Stored
+
+VERDICTS = {
+    "drop": CHANGED,
+    "poorly": CHANGED,
+    "sandwich": CHANGED,
+    "converges": CHANGED,
+    "improves": CHANGED,
+    "gap": CHANGED,
+    "support": HOLDS,  # the literal preset finds it as well, with its very long first phase
+    "near-oracle": CHANGED,
+    "fundamental": FAILS,
+    "linear-reward": CHANGED,  # also to the letter, but not on the paper's data
+    "settles": CHANGED,
+    "settles-in-itself": CHANGED,
+    "actual-norm": CHANGED,
+    "selections": CHANGED,
+    "simple-bandit": CHANGED,
+    "users": CHANGED,
+    "osom": CHANGED,
+    "finite-arms": HOLDS,
+    "finite-arms-linucb": FAILS,
+    "with-norm": CHANGED,
+    "not-with-bound": CHANGED,
+    "with-sparsity": CHANGED,
+    "not-with-dim": CHANGED,
+    "root-t": CHANGED,
+}
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    small_results.write_all(folder)
+    return folder
+
+
+@pytest.fixture
+def results(made_up, tmp_path):
+    return shutil.copytree(made_up, tmp_path / "results")
+
+
+def verdicts(folder):
+    return {result.claim.id: result.verdict for result in claims.measured(Stored(folder))}
+
+
+def found(folder, name):
+    return claims.judge(next(claim for claim in claims.CLAIMS if claim.id == name), Stored(folder))
+
+
+def test_every_claim_has_its_verdict(made_up):
+    assert verdicts(made_up) == VERDICTS
+
+
+def test_every_claim_names_panels_that_can_be_run_and_measures_finite_numbers(made_up):
+    assert len({claim.id for claim in claims.CLAIMS}) == len(claims.CLAIMS)
+    for result in claims.measured(Stored(made_up)):
+        assert set(result.claim.panels) <= {*PANELS, "scaling"}
+        assert result.finding.measured
+        for each in result.finding.measured:
+            assert math.isfinite(each.value)
+            assert each.low <= each.value <= each.high
+
+
+def scaled(policy, factor):
+    return f"SELECT * REPLACE (regret * CASE policy WHEN '{policy}' THEN {factor} ELSE 1 END AS regret) FROM curves"
+
+
+@pytest.mark.parametrize(
+    ("claim", "panel", "sql", "verdict"),
+    [
+        ("drop", "a", scaled("alb-norm", 2), FAILS),
+        ("poorly", "b", scaled("oful-plus", 0.4), FAILS),
+        ("sandwich", "b", scaled("oracle", 2), FAILS),
+        ("converges", "c", "SELECT * REPLACE (norm_bound * 2 AS norm_bound) FROM curves", FAILS),
+        ("improves", "c", "SELECT * REPLACE (20 - norm_bound AS norm_bound) FROM curves", FAILS),
+        ("gap", "e", scaled("oful", 0.5), FAILS),
+        ("gap", "e-literal", scaled("oful", 10), HOLDS),
+        ("support", "f", "SELECT * REPLACE (missed + CAST(phase = 4 AS INT) AS missed) FROM curves", FAILS),
+        ("near-oracle", "d", scaled("alb-dim", 2), FAILS),
+        ("fundamental", "a", scaled("lints", 100), FAILS),
+        ("linear-reward", "g", "SELECT * REPLACE (reward * round AS reward) FROM curves", FAILS),
+        ("settles", "h", "SELECT * REPLACE (25 - 2 * epoch AS norm_bound) FROM curves", FAILS),
+        ("actual-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
+        ("selections", "h", "SELECT * REPLACE (norm * (1 + draw) AS norm) FROM curves", FAILS),
+        ("simple-bandit", "users", scaled("alb-norm", 2), FAILS),
+        ("users", "users", scaled("oful-plus", 0.5), FAILS),
+        ("osom", "users", scaled("osom", 0.1), FAILS),
+        ("finite-arms", "nested", scaled("suplinrel-full", 0.5), FAILS),
+        ("finite-arms-linucb", "nested", scaled("alb-dim-linucb", 0.6), HOLDS),
+        ("with-norm", "scaling", "SELECT * REPLACE (100 AS regret) FROM curves", FAILS),
+        ("not-with-bound", "scaling", "SELECT * REPLACE (x * regret AS regret) FROM curves", FAILS),
+        ("root-t", "scaling", "SELECT * FROM curves WHERE part != 'horizon'", MISSING),
+    ],
+)
+def test_other_results_give_another_verdict(results, claim, panel, sql, verdict):
+    small_results.change_table(results, panel, sql)
+    assert found(results, claim).verdict == verdict
+    if (claim, panel) != ("fundamental", "a"):
+        assert VERDICTS[claim] != verdict
+
+
+def test_all_four_comparisons_must_be_won_for_gains_to_be_fundamental(results):
+    for panel in "abde":
+        small_results.change_table(results, panel, scaled("lints", 100))
+    assert found(results, "fundamental").verdict == CHANGED
+
+
+def test_a_claim_whose_panel_is_missing_was_not_run(results):
+    for panel in ("b", "h", "e-literal"):
+        shutil.rmtree(results / panel)
+    missing = {claim.id for claim in claims.CLAIMS if {"b", "h"} & set(claim.panels)}
+    assert {name for name, verdict in verdicts(results).items() if verdict == MISSING} == missing
+
+
+def test_a_panel_with_a_file_missing_is_not_there(results):
+    (results / "a" / "figure.pdf").unlink()
+    assert verdicts(results)["drop"] == MISSING
+
+
+def test_a_claim_holds_plainly_where_the_letter_gives_it_too(results):
+    for panel in "ab":
+        small_results.change_table(results, panel, scaled("alb-norm-literal", 0.5))
+    result = found(results, "drop")
+    assert result.verdict == HOLDS
+    assert [each.holds for each in result.finding.literal] == [True, True]
+
+
+def test_one_draw_says_nothing_about_other_selections(tmp_path):
+    small_results.write_panel(tmp_path, "h", trials=1)
+    assert found(tmp_path, "selections").verdict == MISSING
+    assert math.isnan(found(tmp_path, "actual-norm").finding.measured[0].low)
+
+
+def test_a_verdict_that_other_trials_might_turn_is_doubtful(results):
+    assert not found(results, "drop").doubtful
+    small_results.change_table(results, "a", scaled("alb-norm", 10_589 / 4_462 / 1.502))
+    assert found(results, "drop").verdict == CHANGED
+    assert found(results, "drop").doubtful
+
+
+def test_the_race_adds_its_problems_of_norm_0(results):
+    names = [each.what for each in found(results, "simple-bandit").finding.measured]
+    assert names == ["users of norm 0", "race, 10 x 10, norm 0"]
+
+
+def test_the_interval_of_a_ratio_covers_it_in_about_95_of_100_cases():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        below = rng.normal(10.0, 1.0, 12)
+        above = 2.0 * below + rng.normal(0.0, 1.0, 12)
+        found = claims.ratio("", above, below, (0.0, 9.0))
+        covered += found.low <= 2.0 <= found.high
+    assert 0.906 <= covered / 400 <= 0.994  # four standard errors

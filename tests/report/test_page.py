@@ -1,0 +1,145 @@
+"""The report: complete, offline, and the same for the same results."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import plotly.graph_objects as plotly
+import pytest
+import small_results
+
+from albatross.report import interactive, page
+from albatross.report.stored import Stored
+
+
+class Links(HTMLParser):
+    """Everything that a browser might fetch or jump to, and what can be jumped to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.ids, self.panels = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.found += [given[key] for key in ("src", "href") if key in given]
+        self.ids += [given["id"]] if "id" in given else []
+        self.panels += [given["id"]] if tag == "section" and given.get("class") == "panel" else []
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    small_results.write_all(folder)
+    page.write_report(folder)
+    return folder
+
+
+def test_every_panel_and_the_race_have_a_section_in_the_papers_order(results):
+    wanted = ["a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling", "race"]
+    assert Links((results / "report.html").read_text()).panels == wanted
+
+
+def test_only_panels_that_are_there_have_a_section(tmp_path):
+    small_results.write_panel(tmp_path, "f")
+    assert Links(page.write_report(tmp_path).read_text()).panels == ["f"]
+
+
+def test_everything_linked_is_on_the_page_or_beside_it(results):
+    links = Links((results / "report.html").read_text())
+    assert "a/figure.png" in links.found
+    assert "race/figure.pdf" in links.found
+    assert len(links.ids) == len(set(links.ids))
+    for link in links.found:
+        if link.startswith("#"):
+            assert link[1:] in links.ids
+        else:
+            assert link == "data:," or (results / link).is_file()
+
+
+def test_every_verdict_is_on_the_page(results):
+    text = (results / "report.html").read_text()
+    assert "2.37" in text  # OFUL+ / ALB-Norm of panel (a)
+    for verdict in ("holds", "holds with a stated change", "does not hold"):
+        assert f">{verdict}</span>" in text
+    assert ">not run</span>" not in text
+
+
+def test_the_same_results_give_the_same_page_whatever_the_time_they_took(results, tmp_path):
+    small_results.write_all(tmp_path)
+    path = tmp_path / "a" / "summary.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "elapsed_s": 1234.5}))
+    assert page.write_report(tmp_path).read_bytes() == (results / "report.html").read_bytes()
+
+
+def test_the_page_of_all_trials_stays_small(tmp_path):
+    small_results.write_all(tmp_path, trials=25)
+    assert page.write_report(tmp_path).stat().st_size < 12e6
+
+
+@pytest.mark.parametrize("panel", [*small_results.TABLES])
+def test_plotly_knows_every_property_of_every_figure(results, panel):
+    figures = interactive.panel_figures(Stored(results), panel)
+    assert figures
+    for figure in figures:
+        plotly.Figure(data=figure.data, layout=figure.layout)
+
+
+def test_plotly_knows_every_property_of_the_race(results):
+    for lines in Stored(results).standings.values():
+        figure = interactive.race_figure(lines)
+        plotly.Figure(data=figure.data, layout=figure.layout)
+        assert figure.data[-2]["y"][0] == lines[0]["name"]  # the best is drawn last, on top
+
+
+def test_curves_are_thinned_but_end_where_they_end(results):
+    figure = interactive.panel_figures(Stored(results), "a")[0]
+    line = next(trace for trace in figure.data if trace["name"] == "ALB-Norm" and "fill" not in trace)
+    assert len(line["x"]) < 200
+    assert line["x"][-1] == 12_775
+
+
+def test_what_results_say_is_escaped(tmp_path):
+    small_results.write_panel(tmp_path, "a")
+    path = tmp_path / "a" / "summary.json"
+    path.write_text(path.read_text().replace("ridge greedy", "</script><script>alert(1)</script>"))
+    text = page.write_report(tmp_path).read_text()
+    assert "<script>alert" not in text
+    assert "\\u003cscript\\u003ealert" in text  # in a figure's legend
+    assert "&lt;script&gt;alert" in text  # in the table
+
+
+def test_few_trials_and_mixed_seeds_are_said(tmp_path):
+    small_results.write_panel(tmp_path, "a", trials=25)
+    assert "Fewer than 5 trials" not in page.write_report(tmp_path).read_text()
+    small_results.write_panel(tmp_path, "b", trials=2, seed=7)
+    text = page.write_report(tmp_path).read_text()
+    assert "Fewer than 5 trials were run of b:" in text
+    assert "Not everything here was made with the same seed" in text
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="there are no results in"):
+        page.write_report(tmp_path)
+
+
+def test_a_summary_that_is_no_summary_is_named(tmp_path):
+    small_results.write_panel(tmp_path, "f")
+    (tmp_path / "f" / "summary.json").write_text("{")
+    with pytest.raises(ValueError, match=r"f/summary\.json is not JSON"):
+        page.write_report(tmp_path)
+
+
+def test_a_disk_that_fills_up_leaves_the_old_page(tmp_path, monkeypatch):
+    small_results.write_panel(tmp_path, "f")
+    before = page.write_report(tmp_path).read_bytes()
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(page.os, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        page.write_report(tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert not (tmp_path / ".report.html").exists()

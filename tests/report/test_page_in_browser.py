@@ -1,0 +1,66 @@
+"""The report as a reader meets it: in a real browser, on a desktop and on a phone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import small_results
+
+from albatross.report.page import write_report
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCS = ROOT / "docs" / "_build" / "html" / "index.html"
+PAGES = ["report", *["docs"] * DOCS.is_file()]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        if "ALBATROSS_NEEDS_CHROMIUM" in os.environ:
+            pytest.fail("no Chromium was found, and ALBATROSS_NEEDS_CHROMIUM asks for one")
+        pytest.skip("no Chromium was found: the report is not opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    small_results.write_all(folder)
+    return {"report": write_report(folder).as_uri(), "docs": DOCS.as_uri()}
+
+
+@pytest.fixture(params=[(name, width) for name in PAGES for width in (1280, 390)], ids=lambda p: f"{p[0]}-{p[1]}")
+def opened(request, browser, addresses):
+    """A page that has loaded, with all that went wrong meanwhile."""
+    name, width = request.param
+    wrong = []
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("requestfailed", lambda sent: wrong.append(f"failed: {sent.url}"))
+    page.on("request", lambda sent: None if sent.url.startswith(("file:", "data:")) else wrong.append(sent.url))
+    page.goto(addresses[name], wait_until="load")
+    yield name, page, wrong
+    page.close()
+
+
+def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(opened):
+    name, page, wrong = opened
+    if name == "report":
+        drawings, drawn = page.locator(".drawing"), ".drawing.js-plotly-plot:has(svg.main-svg g.trace)"
+        assert page.locator("section.panel").count() == 13
+        assert page.locator(f"section.panel:has({drawn})").count() == 13
+        assert page.locator(drawn).count() == drawings.count()
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert wrong == []

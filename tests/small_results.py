@@ -1,0 +1,205 @@
+"""A results folder with made-up numbers, written the way experiments write theirs, without running any."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.experiments import PANELS, dim_regret, nested, norm_estimates, norm_regret, race, rated_rows, results, users
+
+TRIALS = 4
+_LUCK = 1.0 + 0.02 * np.random.default_rng(3).standard_normal((64, 25))  # a row a policy, a column a trial
+
+# About what the real panels end at.
+NORM_REGRET = {
+    "a": (4_462, 10_589, 2_597, 2_100, 1_200, 800, 13_600, 13_100),
+    "b": (2_650, 5_234, 1_885, 23_500, 820, 500, 35_200, 33_700),
+}
+BALL_REGRET = {"d": (4.2e6, 7.1e7, 2.9e6, 9e6), "e": (2.2e6, 1.7e7, 1.7e6, 4e6), "e-literal": (9e9, 1.2e10, 2e9, 3e9)}
+NESTED_REGRET = (8_100, 34_000, 430, 3_200, 16_300, 310, 6_000, 20_700, 630, 4_000, 800, 780)
+USER_REGRET = (284, 496, 1_300, 115, 78)
+SETTLING = {"bootstrap": 1.2, "rating": 5.0, "centroid": 0.1}  # the last estimate over the norm
+SCALING = {
+    ("norm", "alb-norm"): 1.0,
+    ("bound", "alb-norm"): 0.02,
+    ("dim", "alb-dim"): 0.05,
+    ("sparsity", "alb-dim"): 0.9,
+    ("horizon", "alb-norm"): 0.5,
+}
+
+
+def columns(names, rows):
+    return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def regret_curves(finals, trials, rounds):
+    return columns(
+        ("policy", "trial", "round", "regret", "reward"),
+        [
+            (policy, trial, int(t), final * _LUCK[number, trial] * (t / rounds[-1]) ** 0.5, float(t))
+            for number, (policy, final) in enumerate(finals.items())
+            for trial in range(trials)
+            for t in rounds
+        ],
+    )
+
+
+def _norm_regret(name, trials):
+    return regret_curves(
+        dict(zip(norm_regret.LABELS, NORM_REGRET[name], strict=True)), trials, np.arange(25, 12_776, 50)
+    )
+
+
+def _ball(name, trials):
+    finals = dict(zip(dim_regret.LABELS, BALL_REGRET[name], strict=True))
+    return regret_curves(finals, trials, np.unique(np.geomspace(1, 4e9, 200).astype(np.int64)))
+
+
+def _estimates(name, trials):
+    last = {"alb-norm": (0.22, 1.13), "alb-norm-paper": (0.05, 0.13), "alb-norm-literal": (5e5, 5e5)}
+    return columns(
+        ("policy", "theta_norm", "trial", "epoch", "norm_bound"),
+        [
+            (policy, norm, trial, epoch, 10.0 * (end * _LUCK[0, trial] / 10.0) ** ((epoch - 1) / 7))
+            for policy, ends in last.items()
+            for norm, end in zip((0.1, 1.0), ends, strict=True)
+            for trial in range(trials)
+            for epoch in range(1, 9)
+        ],
+    )
+
+
+def _refinement(name, trials):
+    return columns(
+        ("dim", "trial", "phase", "support_size", "missed", "false"),
+        [
+            (dim, trial, phase, size, 0, size - 20)
+            for dim in (500, 200)
+            for trial in range(trials)
+            for phase, size in enumerate((dim, dim, 40 + trial, 20, 20))
+        ],
+    )
+
+
+def _rewards(name, trials):
+    return columns(
+        ("source", "mode", "policy", "draw", "round", "reward"),
+        [
+            (source, mode, policy, draw, int(t), t * (1 + number) * _LUCK[number, draw])
+            for source in ("yandex", "generated")
+            for mode in rated_rows.MODES
+            for number, policy in enumerate(rated_rows.LABELS)
+            for draw in range(trials)
+            for t in np.linspace(128, 51_200 + draw, 40).astype(int)
+        ],
+    )
+
+
+def _settling(name, trials):
+    return columns(
+        ("source", "mode", "draw", "norm", "epoch", "norm_bound"),
+        [
+            (source, mode, draw, 0.3, epoch, 0.3 * end * _LUCK[0, draw] + 25.0 * 0.3**epoch)
+            for source in ("yandex", "generated")
+            for mode, end in SETTLING.items()
+            for draw in range(trials)
+            for epoch in range(1, 11)
+        ],
+    )
+
+
+def _nested(name, trials):
+    return regret_curves(dict(zip(nested.LABELS, NESTED_REGRET, strict=True)), trials, np.arange(200, 60_001, 200))
+
+
+def _users(name, trials):
+    return columns(
+        ("policy", "population", "user", "norm", "regret", "norm_bound"),
+        [
+            (policy, trial, user, norm, regret * _LUCK[user, trial], norm + 0.3 if policy == "alb-norm" else np.nan)
+            for policy, regret in zip(users.LABELS, USER_REGRET, strict=True)
+            for trial in range(trials)
+            for user, norm in enumerate(np.maximum(0.0, np.linspace(-1.0, 3.0, 40)))
+        ],
+    )
+
+
+def _scaling(name, trials):
+    return columns(
+        ("part", "policy", "x", "trial", "regret"),
+        [
+            (part, policy, x, trial, 100.0 * x**exponent * _LUCK[number, trial])
+            for (part, policy), exponent in SCALING.items()
+            for number, x in enumerate((1.0, 2.0, 4.0, 8.0))
+            for trial in range(trials)
+        ],
+    )
+
+
+TABLES = {
+    **dict.fromkeys("ab", _norm_regret),
+    "c": _estimates,
+    **dict.fromkeys(("d", "e", "e-literal"), _ball),
+    "f": _refinement,
+    "g": _rewards,
+    "h": _settling,
+    "nested": _nested,
+    "users": _users,
+    "scaling": _scaling,
+}
+
+
+def labels(name, table):
+    if name in ("g", "h"):
+        policies = rated_rows.LABELS if name == "g" else {"alb-norm": "ALB-Norm"}
+        return {
+            f"{policy}-{source}-{mode}": f"{label}, {rated_rows._TITLES[source]}, {mode}"
+            for source in ("yandex", "generated")
+            for mode in rated_rows.MODES
+            for policy, label in policies.items()
+        }
+    known = {**norm_regret.LABELS, **dim_regret.LABELS, **nested.LABELS, **norm_estimates.LABELS, **users.LABELS}
+    return {policy: known[policy] for policy in dict.fromkeys(table.get("policy", np.array(["alb-dim"])).tolist())}
+
+
+def write_panel(folder, name, *, trials=TRIALS, seed=0):
+    """A panel as `albatross reproduce` would leave it."""
+    table = TABLES[name](name, trials)
+    entries = {key: {"label": label, "final_mean": 1.0, "final_sd": 0.1} for key, label in labels(name, table).items()}
+    if name == "e-literal":
+        entries["alb-dim"].update(missed=[0, 5, 3, 1, 0], false=[180, 100, 0, 0, 0])
+    outcome = results.Outcome(entries, [results.claim("it was made up", True, "1", "1")], table, Figure)
+    panel = PANELS.get(name, results.Panel(name, name, {"part": 1}, None))
+    results.run(panel._replace(run=lambda settings, **_: outcome), trials=trials, seed=seed, out=folder)
+
+
+def write_race(folder):
+    """Two families of problems, two policies each."""
+    for title, names in {"finitely many arms": ("10 x 10, norm 0", "10 x 10, norm 1"), "the unit ball": ("5 of 50",)}.items():
+        problems = {**race.ARMS, **race.BALL}
+        found = {
+            name: race.Raced({"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])}, {"alb-norm": 1.0, "ucb": 1.0})
+            for name in names
+        }
+        (folder / "race").mkdir(parents=True, exist_ok=True)
+        race.store(found, race.standings(found), title=title, out=folder)
+        for name, raced in found.items():
+            kept = {"problem": name, "horizon": problems[name].horizon, "trials": 2, "seed": 0}
+            kept |= {"versions": results.versions(), "regret": {key: v.tolist() for key, v in raced.regret.items()}}
+            race._write(folder / "race" / f"{race._file_name(name)}.json", kept)
+    for suffix in ("png", "pdf"):
+        Figure().savefig(folder / "race" / f"figure.{suffix}")
+
+
+def write_all(folder, *, trials=TRIALS):
+    """Every panel and the race."""
+    for name in TABLES:
+        write_panel(folder, name, trials=trials)
+    write_race(folder)
+
+
+def change_table(folder, panel, sql):
+    """Replace a panel's stored table by what a query of it, called `curves`, gives."""
+    from albatross.report.stored import Stored
+
+    results.write_table(Stored(folder).table(panel, sql), folder / panel / "curves.parquet")
