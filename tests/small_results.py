@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from albatross.experiments import PANELS, dim_regret, nested, norm_estimates, norm_regret, race, rated_rows, results, users
+from albatross.experiments import (
+    PANELS,
+    dim_regret,
+    nested,
+    norm_estimates,
+    norm_regret,
+    race,
+    rated_rows,
+    results,
+    users,
+)
 
 TRIALS = 4
 _LUCK = 1.0 + 0.02 * np.random.default_rng(3).standard_normal((64, 25))  # a row a policy, a column a trial
@@ -175,10 +185,15 @@ def write_panel(folder, name, *, trials=TRIALS, seed=0):
 
 def write_race(folder):
     """Two families of problems, two policies each."""
-    for title, names in {"finitely many arms": ("10 x 10, norm 0", "10 x 10, norm 1"), "the unit ball": ("5 of 50",)}.items():
+    for title, names in {
+        "finitely many arms": ("10 x 10, norm 0", "10 x 10, norm 1"),
+        "the unit ball": ("5 of 50",),
+    }.items():
         problems = {**race.ARMS, **race.BALL}
         found = {
-            name: race.Raced({"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])}, {"alb-norm": 1.0, "ucb": 1.0})
+            name: race.Raced(
+                {"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])}, {"alb-norm": 1.0, "ucb": 1.0}
+            )
             for name in names
         }
         (folder / "race").mkdir(parents=True, exist_ok=True)

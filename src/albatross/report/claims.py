@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -169,8 +169,7 @@ def _drop(stored: Stored) -> Finding:
 
 
 def _poorly(stored: Stored) -> Finding:
-    told_ten = _compare(stored, _NORMS, "oful-plus", "oracle", (1.5, math.inf))
-    return Finding(told_ten)
+    return Finding(_compare(stored, _NORMS, "oful-plus", "oracle", (1.5, math.inf)))
 
 
 def _sandwich(stored: Stored) -> Finding:
@@ -266,22 +265,24 @@ def _epochs_until_right(wrong: np.ndarray) -> np.ndarray:
 _SHORT = {"rating": "own ratings", "centroid": "centroids"}
 
 
-def _by_source(
-    stored: Stored, panel: str, value: str, one: Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+def _by_draw(
+    stored: Stored, panel: str, value: str, along: str, one: Callable[[np.ndarray, np.ndarray], float]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Panels (g) and (h): a number a draw, by source and mode, from the draw's rounds or epochs, values and norm."""
-    along, norm, only = ("epoch", "norm", "") if panel == "h" else ("round", "0.0", "WHERE policy = 'alb-norm'")
+    """Panels (g) and (h): by source and mode a number a draw, from ALB-Norm's values along rounds or epochs."""
+    only = "" if panel == "h" else "WHERE policy = 'alb-norm'"
     rows = stored.table(
         panel,
-        f"SELECT source, mode, draw, list({along} ORDER BY {along}) AS along, list({value} ORDER BY {along}) AS values, "
-        f"any_value({norm}) AS norm FROM curves {only} GROUP BY source, mode, draw ORDER BY source DESC, mode, draw",
+        f"SELECT source, mode, list({value} ORDER BY {along}) AS y, list({along} ORDER BY {along}) AS x "
+        f"FROM curves {only} GROUP BY source, mode, draw ORDER BY source DESC, mode, draw",
     )
     found: dict[tuple[str, str], list[float]] = {}
-    for source, mode, along_it, values, norm in zip(
-        *(rows[key] for key in ("source", "mode", "along", "values", "norm")), strict=True
-    ):
-        found.setdefault((source, mode), []).append(one(np.asarray(along_it), np.asarray(values), norm))
+    for source, mode, y, x in zip(*(rows[key] for key in ("source", "mode", "y", "x")), strict=True):
+        found.setdefault((source, mode), []).append(one(np.asarray(y), np.asarray(x)))
     return {key: np.array(numbers) for key, numbers in found.items()}
+
+
+def _last(values: np.ndarray, _: np.ndarray) -> float:
+    return float(values[-1])
 
 
 def _readings(found: dict[tuple[str, str], np.ndarray], wanted: tuple[float, float]) -> Finding:
@@ -296,34 +297,37 @@ def _readings(found: dict[tuple[str, str], np.ndarray], wanted: tuple[float, flo
 
 
 def _linear(stored: Stored) -> Finding:
-    def halves(rounds: np.ndarray, reward: np.ndarray, _: float) -> float:
+    def halves(reward: np.ndarray, rounds: np.ndarray) -> float:
         middle = float(np.interp(rounds[-1] / 2.0, rounds, reward))
-        return float((reward[-1] - middle) / middle)
+        return float(reward[-1] - middle) / middle
 
-    return _readings(_by_source(stored, "g", "reward", halves), (0.8, 1.25))
+    return _readings(_by_draw(stored, "g", "reward", "round", halves), (0.8, 1.25))
+
+
+_OVER_NORM = ("h", "norm_bound / norm", "epoch")
 
 
 def _settles(stored: Stored) -> Finding:
-    def moved_late(_: np.ndarray, bounds: np.ndarray, norm: float) -> float:
+    def moved_late(bounds: np.ndarray, _: np.ndarray) -> float:
         steps = np.abs(np.diff(bounds))
         return float(100.0 * steps[6:].sum() / steps.sum())
 
-    return _readings(_by_source(stored, "h", "norm_bound", moved_late), (0.0, 2.0))
+    return _readings(_by_draw(stored, *_OVER_NORM, moved_late), (0.0, 2.0))
 
 
 def _settles_in_itself(stored: Stored) -> Finding:
-    def change(_: np.ndarray, bounds: np.ndarray, norm: float) -> float:
-        return float(100.0 * (bounds[-1] / bounds[min(6, len(bounds) - 1)] - 1.0))
+    def change(bounds: np.ndarray, _: np.ndarray) -> float:
+        return float(100.0 * (bounds[-1] / bounds[6] - 1.0))
 
-    return _readings(_by_source(stored, "h", "norm_bound", change), (-10.0, 10.0))
+    return _readings(_by_draw(stored, *_OVER_NORM, change), (-10.0, 10.0))
 
 
 def _actual_norm(stored: Stored) -> Finding:
-    return _readings(_by_source(stored, "h", "norm_bound", lambda _, bounds, norm: bounds[-1] / norm), (1.0, 1.5))
+    return _readings(_by_draw(stored, *_OVER_NORM, _last), (1.0, 1.5))
 
 
 def _selections(stored: Stored) -> Finding:
-    ends = _by_source(stored, "h", "norm_bound", lambda _, bounds, norm: bounds[-1] / norm)
+    ends = _by_draw(stored, *_OVER_NORM, _last)
     default, literal = [], []
     for (source, mode), values in ends.items():
         if len(values) < 2:
@@ -390,8 +394,8 @@ def _scaling(part: str, policy: str, wanted: tuple[float, float]) -> Callable[[S
     def measure(stored: Stored) -> Finding:
         rows = stored.table(
             "scaling",
-            f"SELECT x, list(regret ORDER BY trial) AS regret FROM curves WHERE part = '{part}' AND policy = '{policy}' "
-            "AND x > 0 GROUP BY x ORDER BY x",
+            "SELECT x, list(regret ORDER BY trial) AS regret FROM curves "
+            f"WHERE part = '{part}' AND policy = '{policy}' AND x > 0 GROUP BY x ORDER BY x",
         )
         if len(rows["x"]) < 2:
             return Finding(())

@@ -102,7 +102,7 @@ def _thinned(length: int, *, log: bool) -> np.ndarray:
     return np.unique(np.concatenate([spaced, early]).astype(int))
 
 
-def _style(name: str, position: int) -> dict[str, str]:
+def _style(name: str, position: int) -> dict[str, Any]:
     """A policy's colour and dash: what plays the same part looks the same."""
     if name == "oful" or name.endswith("-full"):
         colour = _BLUE
@@ -180,7 +180,8 @@ def _estimates(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> lis
 
 def _refinement(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[Figure]:
     """Active coordinates by phase; and those missed or active by mistake."""
-    sizes, mistakes = [], []
+    sizes: list[dict[str, Any]] = []
+    mistakes: list[dict[str, Any]] = []
     for position, ((dim,), chosen) in enumerate(_groups(rows, "dim").items()):
         look: dict[str, Any] = {"colour": _SERIES[position % len(_SERIES)], "markers": True}
         for column, target in (("support_size", sizes), ("missed", mistakes), ("false", mistakes)):
