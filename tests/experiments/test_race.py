@@ -54,9 +54,9 @@ def test_every_policy_without_feature_maps_races():
     assert set(CATALOGUE) - everywhere - maps <= set(race.ARM_POLICIES) | set(race.BALL_POLICIES)
 
 
-@pytest.mark.parametrize("name", [*race.ARMS, *race.BALL])
+@pytest.mark.parametrize("name", [*race.ARMS, *race.SPARSE, *race.BALL])
 def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_albatross(name):
-    problem = {**race.ARMS, **race.BALL}[name]
+    problem = {**race.ARMS, **race.SPARSE, **race.BALL}[name]
     built = race.contenders(problem)
     told = problem.told_sigma * problem.env.noise_sd
     if isinstance(problem.env, Ball):
