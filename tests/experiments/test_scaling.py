@@ -11,7 +11,7 @@ from albatross.experiments import PANELS, results, scaling
 from albatross.experiments.scaling import SETTINGS, Sweep
 
 EXPONENTS = {  # of a world in which the paper is right in all it says
-    "norm": {"alb-norm": 0.5, "oful-plus": 0.1, "oracle": 0.6},
+    "norm": {"alb-norm": 0.5, "oful-plus": 0.1, "oracle": 0.6, "alb-norm-no-biases": 0.5},
     "bound": {"alb-norm": 0.02, "oful-plus": 0.5},
     "rounds-mixture": {"alb-norm": 0.55},
     "dim": {"alb-dim": 0.05, "oful": 1.0},
@@ -68,6 +68,7 @@ def test_where_the_paper_is_right_all_claims_but_the_theorems_conditions_hold():
     ("change", "statement"),
     [
         ({("norm", "alb-norm"): -0.1}, "ALB-Norm's regret grows with the norm"),
+        ({("norm", "alb-norm-no-biases"): -0.1}, "without biases ALB-Norm's regret grows with the norm"),
         (
             {("norm", "alb-norm"): 1.5},
             "told 10, ALB-Norm stays nearer to the oracle than OFUL+ at every norm below 10",
@@ -134,7 +135,7 @@ def tiny(tmp_path_factory):
 def test_the_panel_is_stored_whole(tiny):
     out, summary = tiny
     assert {path.name for path in (out / "scaling").iterdir()} == set(results.FILES)
-    assert len(summary["claims"]) == 13
+    assert len(summary["claims"]) == 14
     assert summary["policies"]["alb-dim, dim"]["label"] == "ALB-Dim, against d"
     assert all({"final_mean", "final_sd", "slope"} <= entry.keys() for entry in summary["policies"].values())
 
