@@ -34,7 +34,9 @@ SCALING = {
     ("bound", "alb-norm"): 0.02,
     ("dim", "alb-dim"): 0.05,
     ("sparsity", "alb-dim"): 0.9,
-    ("horizon", "alb-norm"): 0.5,
+    ("rounds-mixture", "alb-norm"): 0.5,
+    ("rounds-ball", "alb-dim"): 0.5,
+    ("rounds-nested", "alb-dim-suplinrel"): 0.4,
 }
 
 
@@ -168,6 +170,8 @@ def labels(name, table):
             for mode in rated_rows.MODES
             for policy, label in policies.items()
         }
+    if name == "scaling":
+        return {f"{policy}, {part}": f"{policy}, against {part}" for part, policy in SCALING}
     known = {**norm_regret.LABELS, **dim_regret.LABELS, **nested.LABELS, **norm_estimates.LABELS, **users.LABELS}
     return {policy: known[policy] for policy in dict.fromkeys(table.get("policy", np.array(["alb-dim"])).tolist())}
 

@@ -5,6 +5,7 @@ Which figures a panel gets follows from the columns of its table, so a new panel
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,10 +47,32 @@ def _numbers(values: Any) -> list[float | None]:
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
 
 
-def _axis(title: str, *, log: bool = False, **more: Any) -> dict[str, Any]:
-    # A log axis between 2 and 9 has no power of ten to label, so digits in between are labelled too.
-    kind: dict[str, Any] = {"type": "log", "dtick": "D2" if more.pop("digits", False) else 1} if log else {}
-    return {"title": {"text": title}, "automargin": True, "zeroline": False, **kind, **more}
+def _axis(title: str, **more: Any) -> dict[str, Any]:
+    return {"title": {"text": title}, "automargin": True, "zeroline": False, **more}
+
+
+def _log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
+    """Labelled at powers of ten; where the values span less than two of them, at 2 and 5 as well.
+
+    >>> _log_axis("d", [50, 400])["ticktext"]
+    ['50', '100', '200', '500']
+    """
+    found = np.asarray(values, dtype=float)
+    found = found[np.isfinite(found) & (found > 0.0)]
+    low, high = (float(found.min()), float(found.max())) if found.size else (1.0, 10.0)
+    digits = (1, 2, 5) if high < 100.0 * low else (1,)
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    inside = [tick for tick in ticks if low / 1.3 <= tick <= 1.3 * high]
+    return _axis(title, type="log", tickvals=inside, ticktext=[_in_words(tick) for tick in inside], **more)
+
+
+def _in_words(value: float) -> str:
+    """A tick's label: 0.1, 500, 20k, 5M."""
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def _layout(x: dict[str, Any], y: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -108,8 +131,10 @@ def _style(name: str, position: int) -> dict[str, Any]:
         colour = _BLUE
     elif name.endswith("oracle"):
         colour = _GREEN
-    elif name.startswith(("alb-", "albatross")):
+    elif name.startswith("alb-"):
         colour = _RED
+    elif name.startswith("albatross"):
+        colour = "#882255"
     elif name == "uniform":
         colour = _GREY  # black would vanish on a dark page
     else:
@@ -149,12 +174,19 @@ def _regret(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[F
         for position, (name, values) in enumerate(curves.items())
         for trace in _band(rounds[kept], values[:, kept], name=labels.get(name, name), **_style(name, position))
     ]
-    x, y = _axis("round", log=far, rangemode="tozero"), _axis("cumulative regret", rangemode="tozero")
+    x, y = _axis("round", rangemode="tozero"), _axis("cumulative regret", rangemode="tozero")
+    if far:
+        x = _log_axis("round", rounds, range=_numbers(np.log10(rounds[kept[[len(kept) // 8, -1]]])))
     if far or apart:  # from where the curves have come apart
         lowest = min(values[:, kept[len(kept) // 8]].mean() for values in curves.values())
-        y = _axis("cumulative regret", log=True, range=_numbers(np.log10([max(lowest, 1e-9) / 2.0, 1.5 * max(ends)])))
+        ends = [max(lowest, 1e-9) / 2.0, 1.5 * max(ends)]
+        y = _log_axis("cumulative regret", ends, range=_numbers(np.log10(ends)))
     buttons = [
-        {"label": kind, "method": "relayout", "args": [{"yaxis.type": kind, "yaxis.autorange": True}]}
+        {
+            "label": kind,
+            "method": "relayout",
+            "args": [{"yaxis.type": kind, "yaxis.autorange": True, "yaxis.tickmode": "auto"}],
+        }
         for kind in (("log", "linear") if far or apart else ("linear", "log"))
     ]
     menu = {"type": "buttons", "direction": "left", "buttons": buttons, "x": 1, "xanchor": "right", "y": 1.02}
@@ -174,7 +206,7 @@ def _estimates(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> lis
         traces = found.setdefault(policy, [])
         traces += _band(epochs, values, name=f"estimates, norm {norm:g}", colour=colour, markers=True)
         traces.append(_constant(norm, (1, len(epochs)), name=f"truth, {norm:g}", colour=colour))
-    layout = _layout(_axis("epoch", dtick=1), _axis("bound on the norm", log=True))
+    layout = _layout(_axis("epoch", dtick=1), _axis("bound on the norm", type="log", dtick=1))
     return [Figure(labels.get(policy, policy).split(", norm")[0], data, layout) for policy, data in found.items()]
 
 
@@ -193,7 +225,7 @@ def _refinement(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> li
     sizes.append(_constant(float(truth), (0, int(rows["phase"].max())), name=f"truth, {truth}", colour=_GREY))
     phase = _axis("phase", dtick=1)
     return [
-        Figure("Active coordinates", sizes, _layout(phase, _axis("coordinates", log=True, digits=True))),
+        Figure("Active coordinates", sizes, _layout(phase, _log_axis("coordinates", rows["support_size"]))),
         Figure("Missed and false coordinates", mistakes, _layout(phase, _axis("coordinates"))),
     ]
 
@@ -222,7 +254,7 @@ def _rewards(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[
                 **_style(policy, position),
             )
         ]
-        layout = _layout(_axis("round", log=True), _axis("reward / uniform play's", rangemode="tozero"), hovermode="x")
+        layout = _layout(_log_axis("round", grid), _axis("reward / uniform play's", rangemode="tozero"), hovermode="x")
         found.append(Figure(f"{SOURCES[source]}: {MODES[mode]}", data, layout))
     return found
 
@@ -239,7 +271,8 @@ def _settling(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list
             line = _line(rows["epoch"][part], ratios, name="ALB-Norm, a line a draw", colour=_RED, markers=True)
             data.append({**line, "showlegend": number == 0})
         data.append(_constant(1.0, (1, int(rows["epoch"].max())), name="the norm", colour=_GREY))
-        layout = _layout(_axis("epoch", dtick=1), _axis("estimate / norm", log=True))
+        y = _log_axis("estimate / norm", rows["norm_bound"][chosen] / rows["norm"][chosen])
+        layout = _layout(_axis("epoch", dtick=1), y)
         found.append(Figure(f"{SOURCES[source]}: {MODES[mode]}", data, layout))
     return found
 
@@ -250,7 +283,7 @@ def _users(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[Fi
     for position, ((policy,), chosen) in enumerate(_groups(rows, "policy").items()):
         shown = chosen[:: max(1, len(chosen) // _USERS)]
         colour = _style(policy, position)["colour"]
-        dots = {"type": "scatter", "mode": "markers", "name": labels.get(policy, policy)}
+        dots: dict[str, Any] = {"type": "scatter", "mode": "markers", "name": labels.get(policy, policy)}
         dots |= {"x": _numbers(rows["norm"][shown]), "marker": {"color": colour, "size": 4, "opacity": 0.55}}
         costs.append({**dots, "y": _numbers(rows["regret"][shown])})
         if np.isfinite(rows["norm_bound"][shown]).all():
@@ -258,10 +291,13 @@ def _users(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[Fi
     largest = float(rows["norm"].max())
     finds.append(_line((0, largest), (0, largest), name="the norm itself", colour=_GREY, dash="dot"))
     norm = _axis("norm of the user's theta")
-    return [
-        Figure("What a user costs", costs, _layout(norm, _axis("regret of the user", log=True))),
-        Figure("What ALB-Norm finds", finds, _layout(norm, _axis("last bound on the norm", rangemode="tozero"))),
-    ]
+    layouts = (
+        _layout(norm, _log_axis("regret of the user", rows["regret"])),
+        _layout(norm, _axis("last bound on the norm", rangemode="tozero")),
+    )
+    for layout in layouts:
+        layout["legend"]["itemsizing"] = "constant"  # dots are too small to tell their colour
+    return [Figure("What a user costs", costs, layouts[0]), Figure("What ALB-Norm finds", finds, layouts[1])]
 
 
 _PARTS = {
@@ -269,7 +305,9 @@ _PARTS = {
     "bound": "bound on the norm that is given",
     "dim": "d, all coordinates",
     "sparsity": "d*, coordinates in use",
-    "horizon": "T, rounds",
+    "rounds-mixture": "rounds, arms with biases",
+    "rounds-ball": "rounds, unit ball",
+    "rounds-nested": "rounds, nested maps",
 }
 
 
@@ -284,10 +322,11 @@ def _scaling(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[
         ):
             chosen = chosen[rows["x"][chosen] > 0]
             values = _matrix(rows, chosen, "trial", "x", "regret")
-            name = labels.get(policy, policy)
+            name = labels.get(f"{policy}, {part}", policy).rsplit(", against", 1)[0]
             data += _band(np.unique(rows["x"][chosen]), values, name=name, markers=True, **_style(policy, position))
         title = _PARTS.get(part, part)
-        layout = _layout(_axis(title, log=True, digits=True), _axis("final regret", log=True, digits=True))
+        here = rows["part"] == part
+        layout = _layout(_log_axis(title, rows["x"][here]), _log_axis("final regret", rows["regret"][here]))
         found.append(Figure(f"Regret against {title}", data, layout))
     return found
 
@@ -318,7 +357,8 @@ def race_figure(lines: Sequence[Mapping[str, Any]]) -> Figure:
         "hovertemplate": "mean %{x}<extra>%{y}</extra>",
         "marker": {"color": _GREY, "size": 14, "symbol": "line-ns-open", "line": {"width": 2}},
     }
-    axes = _axis("regret / that of the best policy", log=True, digits=True), _axis("", type="category")
+    ratios = [ratio for line in lines for ratio in line["ratios"].values()]
+    axes = _log_axis("regret / that of the best policy", ratios), _axis("", type="category")
     return Figure("A dot a problem", [*data, means], {**_layout(*axes), "height": 150 + 26 * len(lines)})
 
 
