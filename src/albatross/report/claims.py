@@ -409,8 +409,8 @@ def _exponent(wanted: tuple[float, float], *swept: tuple[str, str]) -> Callable[
 
 
 _OUR_NORM = (
-    "contexts and rewards are centred within each arm, and radii are the main text's displays times 0.5; with the "
-    "paper's estimator or Appendix A's constants nothing of the figure appears"
+    "contexts and rewards are centred within each arm, and radii are the main text's displays times 0.5, not those of "
+    "Appendix A"
 )
 _OUR_BALL = "ALB-Dim explores with N(0, I) actions, which lie outside the unit ball"
 _OUR_ROWS = (
