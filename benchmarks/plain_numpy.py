@@ -73,7 +73,7 @@ class PlainLinUCB:
 class PlainAlbatross:
     """Albatross with biases, without certificate; the evidence from one eigendecomposition a value of r."""
 
-    RIDGES, SIGNALS = 4.0 ** np.arange(-4, 8), 2.0 ** np.arange(-20, 13)
+    RIDGES, SIGNALS = 4.0 ** np.arange(-12, 8), 2.0 ** np.arange(-20, 27)
 
     def __init__(self, n_arms, dim):
         self.counts, self.reward_sum = np.zeros(n_arms), np.zeros(n_arms)

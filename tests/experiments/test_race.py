@@ -80,7 +80,7 @@ def test_a_problem_is_not_raced_again_by_the_same_code(tmp_path, monkeypatch):
 @pytest.mark.parametrize("change", ["seed", "policies", "damage", "sources"])
 def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, change):
     race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy"])
-    path = tmp_path / "race" / "small.json"
+    (path,) = (tmp_path / "race").glob("small-*.json")
     if change == "damage":
         path.write_text(path.read_text()[:200])
     if change == "sources":
@@ -91,7 +91,9 @@ def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, 
     chosen = ["greedy", "ucb"] if change == "policies" else ["greedy"]
     race.run(SMALL, out=tmp_path, seed=int(change == "seed"), chosen=chosen)
     assert calls == [1]
-    assert json.loads(path.read_text())["seed"] == int(change == "seed")
+    kept = [json.loads(each.read_text()) for each in (tmp_path / "race").glob("small-*.json")]
+    assert sorted(each["seed"] for each in kept) == ([0, 1] if change == "seed" else [0, 0][: len(kept)])
+    assert len(kept) == 1 + (change in ("seed", "policies"))  # another race does not replace this one
 
 
 def test_problems_are_read_from_words():
@@ -103,13 +105,35 @@ def test_problems_are_read_from_words():
 
 @pytest.mark.parametrize(
     "text",
-    ["Mixture", "Mixture(4)", "Casino(n_arms=4)", "Mixture(n_arms=f())", "Mixture(arms=4)", "Mixture(n_arms=0, dim=1)"],
+    [
+        "Mixture",
+        "Mixture(4)",
+        "Mixture(4, dim=2)",
+        "Casino(n_arms=4)",
+        "Mixture(n_arms=f())",
+        "Mixture(arms=4)",
+        "Mixture(n_arms=0, dim=1)",
+    ],
 )
 def test_what_cannot_be_read_is_one_line(tmp_path, text):
     outcome = CliRunner().invoke(albatross, ["race", "--problem", text, "--out", str(tmp_path)])
     assert outcome.exit_code == 1
     assert outcome.output.startswith("Error: ")
     assert "Traceback" not in outcome.output
+
+
+def test_problems_with_arms_and_on_the_ball_are_raced_apart(tmp_path):
+    texts = ("Mixture(n_arms=4, dim=2, horizon=30)", "Ball(dim=3, sparsity=1, smallest=0.5, noise_sd=0.0, horizon=30)")
+    families = race.own_families(texts)
+    assert {title: list(family) for title, family in families.items()} == {
+        "your problems": ["1: Mixture"],
+        "your problems on the ball": ["2: Ball"],
+    }
+    finished = race.run_all(families, out=tmp_path, seed=0, chosen=["albatross", "albatross-dim"])
+    assert [[line.name for line in result.standings] for result in finished.values()] == [
+        ["albatross"],
+        ["albatross-dim"],
+    ]
 
 
 def test_the_command_races_on_a_problem_of_ones_own(tmp_path):

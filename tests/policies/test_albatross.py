@@ -13,7 +13,7 @@ from albatross import Agent, environments, policies, simulate
 from albatross.linalg import optimistic_action
 from albatross.protocol import Choice, begin, describe, draw, update
 
-RIDGES, SIGNALS, GRID = 4.0 ** np.arange(-4, 8), 2.0 ** np.arange(-20, 13), 4.0 ** np.arange(6)
+RIDGES, SIGNALS, GRID = 4.0 ** np.arange(-12, 8), 2.0 ** np.arange(-20, 27), 4.0 ** np.arange(6)
 
 
 class Dense:
@@ -35,11 +35,12 @@ class Dense:
     def precision(self, lam):
         return np.diag([self.r] * (self.n_arms * self.policy.biases) + [1e-6] + [lam] * self.dim)
 
-    def index(self, X, mask):
+    def index(self, X, mask, pending):
         lam = np.mean(np.sum(X[mask] ** 2, axis=1)) if self.lam is None else self.lam
         Z, z = self.features(self.arms, self.X), self.features(range(self.n_arms), X)
         V = np.linalg.inv(self.precision(lam) + Z.T @ Z)
         h = np.sum(z @ V * z, axis=1)
+        h = 1 / (1 / h + pending)  # as if each had been played so often with this context
         bonus = np.sqrt(2 * self.sig2 * h * np.log(1 + (len(self.y) + 1) * h / self.in_use))
         return z @ V @ Z.T @ self.y, bonus
 
@@ -68,17 +69,15 @@ class Dense:
                 if self.policy.biases:
                     parts.append(np.eye(self.n_arms)[self.arms] / np.sqrt(r))
                 W = np.hstack(parts)
-                A = np.eye(W.shape[1]) + W.T @ W
-                inverse = np.linalg.inv(A)
-
-                def product(a, b, W=W, inverse=inverse):  # a' C^-1 b, C the covariance of rewards over sigma^2
-                    return a @ b - (a @ W) @ inverse @ (W.T @ b)
-
-                one = np.ones(t)
-                left = product(self.y, self.y) - product(one, self.y) ** 2 / product(one, one) + square
-                log_evidence = (
-                    -(np.linalg.slogdet(A)[1] + np.log(product(one, one)) + (t - 1 + plays) * np.log(left)) / 2
-                )
+                # y'C^-1 y, C = I + WW' the rewards' covariance over sigma^2, is what ridge regression on W leaves of y.
+                Q, R = np.linalg.qr(np.vstack([W, np.eye(W.shape[1])]))
+                both = np.zeros((len(Q), 2))
+                both[:t] = np.column_stack([np.ones(t), self.y])
+                both -= Q @ (Q.T @ both)
+                (ones, cross), (_, rewards) = both.T @ both
+                left = rewards - cross**2 / ones + square
+                log_det = 2 * np.sum(np.log(np.abs(np.diag(R))))
+                log_evidence = -(log_det + np.log(ones) + (t - 1 + plays) * np.log(left)) / 2
                 prior = np.sqrt(signal) / (1 + signal) * np.sqrt(r) / (1 + r)
                 found.append((log_evidence + np.log(prior), r, signal, left / (t - 1 + plays)))
         logs, r, signal, variance = np.array(found).T
@@ -182,8 +181,9 @@ def play_beside(policy, *, rounds, seed, n_arms=4, dim=3, norm=1.0, some_eligibl
         if some_eligible:
             mask = rng.random(n_arms) < 0.6
             mask[rng.integers(n_arms)] = True
+        pending = np.bincount([each[0].arm for each in waiting], minlength=n_arms)
         decision = agent.select(X, eligible=mask)
-        means, bonus = dense.index(X, mask)
+        means, bonus = dense.index(X, mask, pending)
         arm, note = int(np.argmax(np.where(mask, means + bonus, -np.inf))), np.zeros(5)
         if policy.safeguard:
             arm, note = dense.guard(X, mask, means, arm)
@@ -392,7 +392,7 @@ def finite_after(agent, contexts, rewards):
         agent.update(decision, float(noise))
     assert all(np.isfinite(array).all() for array in state_of(agent).values())
     found = agent.diagnostics()
-    assert np.isfinite([found["noise_sd"], found["prior_norm"], found["effective_parameters"]]).all()
+    assert np.isfinite([found["noise_sd"], found["prior_norm"] or 0.0, found["effective_parameters"]]).all()
     assert np.isfinite(found["theta_hat"]).all()
     assert not np.isnan(found.get("norm_bound", 0.0))
 
@@ -465,3 +465,68 @@ def test_a_log_of_somebody_elses_choices_is_taken_and_its_first_context_sets_the
     assert agent._state.origin[0] == np.linalg.norm(X[0])
     np.testing.assert_allclose(found["theta_hat"], [1.0, -1.0], atol=0.05)
     assert found.get("spent", 0.0) == 0.0
+
+
+def test_decisions_in_a_burst_are_not_all_for_one_arm():
+    arms, means, regret = np.eye(20), np.linspace(0.0, 1.0, 20), []
+    for seed in range(4):
+        agent, rng, waiting, total = Agent(n_arms=20, dim=20, seed=seed), np.random.default_rng(seed), [], 0.0
+        for _ in range(1_500):
+            waiting.append(agent.select(arms))
+            total += 1.0 - means[waiting[-1].arm]
+            if len(waiting) > 50:
+                decision = waiting.pop(0)
+                agent.update(decision, means[decision.arm] + 0.5 * rng.standard_normal())
+        regret.append(total)
+    assert np.mean(regret) < 150  # one arm for all until the rewards come costs 350 and more
+
+
+def test_a_feature_in_a_far_larger_unit_is_learnt():
+    scales = np.r_[1e4, np.ones(9)]
+    theta = np.full(10, 10**-0.5) / scales
+    env = environments.Mixture(n_arms=10, dim=10, theta=theta, noise_sd=0.7, covariance=np.diag(scales**2))
+    plain = environments.Mixture(n_arms=10, dim=10, theta=theta * scales, noise_sd=0.7)
+    far, near = (
+        simulate(policies.Albatross(), each, horizon=1_500, trials=4, record=1).regret.mean() for each in (env, plain)
+    )
+    assert far < 3.0 * near
+
+
+@pytest.mark.parametrize(
+    ("contexts", "reward", "sentence"),
+    [
+        (np.zeros((4, 3)), None, "All contexts played were zero"),
+        (np.arange(12.0).reshape(4, 3), None, "Contexts never changed within an arm"),
+        (None, 3.0, "All rewards were equal"),
+    ],
+    ids=["zero contexts", "fixed contexts", "constant reward"],
+)
+def test_diagnostics_say_what_cannot_be_identified(contexts, reward, sentence):
+    agent, rng = Agent(n_arms=4, dim=3, seed=0), np.random.default_rng(0)
+    for _ in range(60):
+        decision = agent.select(rng.standard_normal((4, 3)) if contexts is None else contexts)
+        agent.update(decision, reward if reward is not None else float(rng.standard_normal()))
+    found = agent.diagnostics()
+    assert any(sentence in warning for warning in found["warnings"])
+    assert (found["prior_norm"] is None) == (sentence == "All contexts played were zero")
+    free = Agent(n_arms=4, dim=3, seed=0)
+    for _ in range(60):
+        decision = free.select(rng.standard_normal((4, 3)))
+        free.update(decision, float(decision.action.sum() + rng.standard_normal()))
+    assert free.diagnostics()["warnings"] == []
+
+
+def test_few_rewards_for_many_features_are_told():
+    agent, rng = Agent(n_arms=3, dim=60, seed=0), np.random.default_rng(0)
+    for _ in range(40):
+        decision = agent.select(rng.standard_normal((3, 60)))
+        agent.update(decision, float(rng.standard_normal()))
+    assert any("40 rewards for 60 features" in warning for warning in agent.diagnostics()["warnings"])
+
+
+def test_an_arm_that_appears_late_is_tried():
+    agent, rng = Agent(n_arms=4, dim=3, seed=0), np.random.default_rng(0)
+    for t in range(300):
+        decision = agent.select(rng.standard_normal((4, 3)), eligible=[0, 1, 2] if t < 200 else None)
+        agent.update(decision, float(decision.action.sum() + 2.0 * (decision.arm == 3) + 0.5 * rng.standard_normal()))
+    assert agent.diagnostics()["pulls"][3] > 45  # it is the best one in most rounds

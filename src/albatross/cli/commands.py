@@ -27,7 +27,7 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
         except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
         except KeyboardInterrupt:
-            click.echo("\nstopped; finished panels are kept", err=True)
+            click.echo("\nstopped; finished panels and problems are kept", err=True)
             sys.exit(130)
 
     return wrapped
@@ -370,11 +370,12 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
 
     from albatross.experiments import compare as comparison
     from albatross.experiments import race as racing
+    from albatross.experiments import results
 
     console = Console()
     chosen = None if names is None else comparison.split_names(names)
-    own = {text: racing.read_problem(text) for text in texts}
-    families = {"your problems": racing.in_short(own) if quick else own} if own else racing.catalogue(quick=quick)
+    families = racing.own_families(texts) if texts else racing.catalogue(quick=quick)
+    results.check_writable(out)
     finished = racing.run_all(
         families, out=out, seed=seed, chosen=chosen, told=lambda line: console.print(line, highlight=False)
     )

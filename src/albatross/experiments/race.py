@@ -3,7 +3,7 @@
 No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
 policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
 Policies are told the noise level where they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
-that there are no biases where there are none; Albatross and AlbatrossDim are told what their defaults say.
+that there are no biases where there are none; Albatross is told nothing, AlbatrossDim the noise level.
 
 Problems are data, one line each: add a line, or give `albatross race --problem`.
 """
@@ -11,6 +11,7 @@ Problems are data, one line each: add a line, or give `albatross race --problem`
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -134,7 +135,7 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
     written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
-    sigma = problem.told_sigma * problem.env.noise_sd
+    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise a little is told
     known: dict[str, Any] = {
         "sigma": sigma,
         "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,
@@ -149,6 +150,15 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
     return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
 
 
+def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
+    """Problems in words, numbered, with arms and on the ball apart: they have different policies."""
+    problems = {f"{number}: {text.partition('(')[0]}": read_problem(text) for number, text in enumerate(texts, 1)}
+    ball = {name: problem for name, problem in problems.items() if isinstance(problem.env, Ball)}
+    arms = {name: problem for name, problem in problems.items() if name not in ball}
+    both = {"your problems": arms, "your problems on the ball": ball}
+    return {title: family for title, family in both.items() if family}
+
+
 def read_problem(text: str) -> Problem:
     """A problem in words: an environment with its parameters, and perhaps a horizon.
 
@@ -161,6 +171,8 @@ def read_problem(text: str) -> Problem:
         call: Any = ast.parse(f"dict({rest}", mode="eval").body
         given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
         kind = kinds[name]
+        if call.args:
+            raise ValueError("parameters have names")
     except (SyntaxError, AttributeError, ValueError, KeyError):
         raise ValueError(
             f"cannot read {text!r}: write an environment ({', '.join(kinds)}) with its parameters, as in "
@@ -220,7 +232,8 @@ def run(
         }
         if not identity["contenders"]:
             continue
-        path = folder / f"{_file_name(name)}.json"
+        known = json.dumps({key: value for key, value in identity.items() if key != "versions"}, sort_keys=True)
+        path = folder / f"{_file_name(name)[:60]}-{hashlib.sha256(known.encode()).hexdigest()[:8]}.json"
         raced = _stored(path, identity)
         if raced is None:
             told(f"{number} of {len(problems)}: {name}")

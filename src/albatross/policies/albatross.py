@@ -43,6 +43,7 @@ from albatross.policies.variance_components import (
     first_components,
     first_fit,
     no_totals,
+    per_arm,
     plays_until_next_look,
     reestimate,
 )
@@ -60,6 +61,7 @@ from albatross.protocol import (
 )
 
 _UNIT, _FIRST_REWARD = 0, 1  # places in the origin
+_HARDLY = 1e-12  # of a sum of squares
 _SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are more
 
 
@@ -156,7 +158,10 @@ def select_albatross(policy: AlbatrossParameters, state, offer, noise):
     unit = state.origin[_UNIT] if state.origin[_UNIT] > 0.0 else unit_of(offer)
     rows = with_constant(offer.contexts, unit)
     means = predict(state.fit, rows)
-    widths = bonuses(state, leverages(state.fit, rows))
+    h = leverages(state.fit, rows)
+    # What pending plays of an arm will teach is known without their rewards; else all decisions until these come would
+    # be for one arm.
+    widths = bonuses(state, h / (1.0 + offer.pending * h))
     arm = pick_best(means + widths, offer, state.priority)
     arm, note = guarded(policy.guard, state, offer, rows, means, arm, noise_sd(policy, state))
     tag = np.empty(1 + note.size)
@@ -198,7 +203,7 @@ def diagnostics_albatross(policy: AlbatrossParameters, state) -> dict[str, Any]:
         "intercept": float(state.fit.theta[0] + state.origin[_FIRST_REWARD]),
         "theta_hat": state.fit.theta[1:] / unit,
         "noise_sd": math.sqrt(variance),
-        "prior_norm": math.sqrt(dim * variance / lam) / unit,
+        "prior_norm": math.sqrt(dim * variance / lam) / unit if np.any(state.totals.gram[1:, 1:]) else None,
         "effective_parameters": in_use,
     }
     if policy.biases:
@@ -216,18 +221,38 @@ def diagnostics_albatross(policy: AlbatrossParameters, state) -> dict[str, Any]:
 def plain_warnings(policy: AlbatrossParameters, state: AlbatrossState) -> list[str]:
     """What the estimates do not say, in sentences."""
     found = []
+    t, dim = state.totals.gram[0, 0], state.fit.theta.size - 1
     never = int(np.sum(state.pulls == 0))
     if never:
         found.append(f"{never} of {state.pulls.size} arms were never played.")
-    if state.totals.gram[0, 0] < FIRST_LOOK:
+    if t > 0.0:
+        found += unidentified(state, t, dim)
+    sd = math.sqrt(state.components[NOISE])
+    if t < FIRST_LOOK:
         found.append(f"Fewer than {FIRST_LOOK:.0f} rewards: the variances are still first guesses.")
-    elif policy.sigma and math.sqrt(state.components[NOISE]) > policy.sigma * max(
-        _SIGMA_TOO_SMALL, 1.0 + 3.0 / math.sqrt(2.0 * state.totals.gram[0, 0])
-    ):
+    elif policy.sigma and sd > policy.sigma * max(_SIGMA_TOO_SMALL, 1.0 + 3.0 / math.sqrt(2.0 * t)):
         found.append(
-            f"The noise looks like {math.sqrt(state.components[NOISE]):.3g}, sigma={policy.sigma:.3g} was given: "
-            "the certificate does not hold, the play is hardly affected."
+            f"The noise looks like {sd:.3g}, sigma={policy.sigma:.3g} was given: the certificate does not hold, the "
+            "play is hardly affected."
         )
     if policy.certificate and not policy.sigma:
         found.append("sigma was not given: the certificate rests on an estimate of it and is not proved.")
+    return found
+
+
+def unidentified(state: AlbatrossState, t: float, dim: int) -> list[str]:
+    """What t plays cannot tell of theta, biases and noise."""
+    found = []
+    sums, _, _ = per_arm(state.fit)
+    contexts = state.totals.gram[1:, 1:]
+    plays = np.maximum(sums[:, :1], 1.0)
+    within = contexts - (sums[:, 1:] / plays).T @ sums[:, 1:]
+    if not contexts.any():
+        found.append("All contexts played were zero: nothing is known of theta.")
+    elif len(sums) and np.trace(within) <= _HARDLY * np.trace(contexts):
+        found.append("Contexts never changed within an arm: biases and theta cannot be told apart.")
+    if t < dim:
+        found.append(f"{t:.0f} rewards for {dim} features: most of theta is still the prior's.")
+    if state.totals.square[0] * t - state.totals.moment[0] ** 2 <= _HARDLY * state.totals.square[0] * t:
+        found.append("All rewards were equal: there is nothing to learn from.")
     return found

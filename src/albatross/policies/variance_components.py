@@ -18,8 +18,9 @@ from albatross.linalg import Joint, Ridge, joint, refit, ridge, row_squares, shi
 from albatross.protocol import compiled, generic
 
 BIAS_RIDGE, RIDGE, NOISE, IN_USE, NEXT = 0, 1, 2, 3, 4  # places in the components: r, lam, sigma^2, D_eff, when next
-_BIAS_RIDGES = 4.0 ** np.arange(-4, 8)
-_SIGNALS = 2.0 ** np.arange(-20, 13)  # signal-to-noise ratios: mean ||x||^2 / lam
+_BIAS_RIDGES = 4.0 ** np.arange(-12, 8)
+_SIGNALS = 2.0 ** np.arange(-20, 27)  # signal-to-noise ratios: mean ||x||^2 / lam; a feature in a far larger unit than
+# the others asks for large ones
 FIRST_LOOK = 16.0
 _GROWTH = 2.0**0.25  # of the time from look to look
 _ALL_BIAS_RIDGES_UNTIL = 300.0
