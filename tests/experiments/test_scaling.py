@@ -170,6 +170,7 @@ def test_quick_means_fewer_values(monkeypatch, tmp_path):
         return {"panel": "scaling", "title": "", "measure": "regret", "trials": 2, "policies": {}, "claims": []}
 
     monkeypatch.setattr(results, "run", run)
+    monkeypatch.setattr("albatross.report.page.write_report", lambda out: out / "report.html")
     done = CliRunner().invoke(albatross, ["reproduce", "scaling", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert asked["trials"] == 2
