@@ -97,5 +97,5 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 PANELS = {
-    "f": Panel("f", "active coordinates phase by phase", SETTINGS, run, trials=6, quick_trials=2),
+    "f": Panel("f", "active coordinates phase by phase", SETTINGS, run, trials=6, quick_trials=1, seconds=60.0),
 }

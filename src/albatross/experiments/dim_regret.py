@@ -182,13 +182,16 @@ PANELS = {
         {**SETTINGS, "dim": 500, "first_phase": 10_000, "ratio": [14.0, 20.0]},
         run,
         trials=6,
-        quick_trials=2,
+        quick_trials=1,
+        seconds=120.0,
     ),
     "e": Panel(
         "e",
         "regret on the ball, d = 200",
         {**SETTINGS, "dim": 200, "first_phase": 3_600, "ratio": [6.5, 8.5]},
         run,
+        quick_trials=3,
+        seconds=80.0,
     ),
 }
 # Recovery in phase 4 with exploration in the ball needs a first phase of 1.4e8 rounds.

@@ -183,5 +183,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 PANELS = {
-    "nested": Panel("nested", "finite arms, nested feature maps", SETTINGS, run, trials=10, quick_trials=2),
+    "nested": Panel(
+        "nested", "finite arms, nested feature maps", SETTINGS, run, trials=10, quick_trials=2, seconds=25.0
+    ),
 }

@@ -104,4 +104,4 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     )
 
 
-PANELS = {"c": Panel("c", "estimates of the norm", SETTINGS, run)}
+PANELS = {"c": Panel("c", "estimates of the norm", SETTINGS, run, seconds=30.0)}

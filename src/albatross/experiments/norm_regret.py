@@ -198,6 +198,12 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 PANELS = {
-    name: Panel(name, f"regret, norm {norm:g}, b_1 = 10", {**SETTINGS, "theta_norm": norm, "last_bound": last}, run)
+    name: Panel(
+        name,
+        f"regret, norm {norm:g}, b_1 = 10",
+        {**SETTINGS, "theta_norm": norm, "last_bound": last},
+        run,
+        seconds=30.0,
+    )
     for name, norm, last in (("a", 0.1, 0.3), ("b", 1.0, 1.25))
 }

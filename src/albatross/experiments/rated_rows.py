@@ -267,7 +267,16 @@ def plot_estimates(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
 
 
 PANELS = {
-    "g": Panel("g", "rated rows as arms: reward", SETTINGS, run_rewards, trials=5, quick_trials=1, measure="reward"),
+    "g": Panel(
+        "g",
+        "rated rows as arms: reward",
+        SETTINGS,
+        run_rewards,
+        trials=5,
+        quick_trials=1,
+        measure="reward",
+        seconds=50.0,
+    ),
     "h": Panel(
         "h",
         "rated rows as arms: estimates of the norm",
@@ -276,5 +285,6 @@ PANELS = {
         trials=5,
         quick_trials=1,
         measure="reward",
+        seconds=35.0,
     ),
 }

@@ -291,6 +291,13 @@ def smoothed(norms: np.ndarray, regret: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 PANELS = {
     "users": Panel(
-        "users", "a bandit for every user", SETTINGS, run, trials=5, quick_trials=1, measure="regret of all users"
+        "users",
+        "a bandit for every user",
+        SETTINGS,
+        run,
+        trials=5,
+        quick_trials=1,
+        measure="regret of all users",
+        seconds=20.0,
     ),
 }
