@@ -13,7 +13,7 @@ reproduce: $(READY) ## run every experiment and draw every figure into results/
 	$(BIN)/albatross reproduce
 
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(READY) ## check style, types and layers
 	$(BIN)/ruff check --no-cache .  # its cache does not notice that a module has moved

@@ -201,7 +201,7 @@ def write_race(folder):
             for name in names
         }
         (folder / "race").mkdir(parents=True, exist_ok=True)
-        race.store(found, race.standings(found), title=title, out=folder)
+        race.store(race.Result(found, race.standings(found)), title=title, out=folder)
         for name, raced in found.items():
             kept = {"problem": name, "horizon": problems[name].horizon, "trials": 2, "seed": 0}
             kept |= {"versions": results.versions(), "regret": {key: v.tolist() for key, v in raced.regret.items()}}

@@ -86,7 +86,7 @@ class Agent:
     >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=[0, 2])
     >>> agent.update(decision, reward=0.7)
     >>> agent.diagnostics()["pulls"].tolist()
-    [1.0, 0.0, 0.0]
+    [0.0, 0.0, 1.0]
     """
 
     def __init__(

@@ -160,7 +160,7 @@ def exploring(policy, clock):
 def epoch_policy(policy, clock, norm_bounds):
     """OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
     epoch = clock[_EPOCH]
-    doubled = math.ldexp(1.0, epoch)
+    doubled = math.ldexp(1.0, int(epoch))
     rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
     first = policy.first
     return OFULPlusParameters(
