@@ -19,8 +19,9 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,7 +186,7 @@ def _expected(env: Logged) -> int:
     return max(1, round(env.length * float(env.propensities.min())))
 
 
-def _in_parallel(jobs: list[Callable[[_Pace], Any]], total: int) -> list[Any]:
+def _in_parallel(jobs: Sequence[Callable[[_Pace], Any]], total: int) -> list[Any]:
     """What the jobs return, in their order; `total` is how many rows they go through."""
     stop = threading.Event()
     with threadpool_limits(1, user_api="blas"), progress_bar(total, None) as advance:
@@ -210,10 +211,7 @@ def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
     checks.whole("trials", trials, least=1)
     checks.whole("seed", seed, least=0)
 
-    def job(each: Any, trial: int) -> Callable[[_Pace], Any]:
-        return lambda pace: _replay_once(each, env, trial, seed, pace)
-
-    jobs = [job(each, trial) for each in named.values() for trial in range(trials)]
+    jobs = [partial(_replay_once, each, env, trial, seed) for each in named.values() for trial in range(trials)]
     done = iter(_in_parallel(jobs, len(jobs) * env.length))
     found = {name: Replay(each, [next(done) for _ in range(trials)]) for name, each in named.items()}
     return found if isinstance(policy, Mapping) else found[""]
@@ -397,10 +395,8 @@ def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarr
     """(n, K) by ridge regression on contexts and a bias an arm; rows are predicted by a model that never saw them."""
     fold_of_row = _folds(env, folds, seed)
 
-    def job(fold: int) -> Callable[[_Pace], Any]:
-        return lambda pace: _predict_fold(env, fold_of_row, fold, pace)
-
-    parts = _in_parallel([job(fold) for fold in range(folds)], folds * env.length)
+    jobs = [partial(_predict_fold, env, fold_of_row, fold) for fold in range(folds)]
+    parts = _in_parallel(jobs, folds * env.length)
     return _assembled(parts, fold_of_row, env.n_arms)
 
 
@@ -473,22 +469,14 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
         if target.shape[1] != env.n_arms:
             raise ValueError(f"probabilities {name} are of {target.shape[1]} arms, the log has {env.n_arms}")
 
-    def replayed(each: Any, trial: int) -> Callable[[_Pace], Any]:
-        return lambda pace: _replay_once(each, env, trial, seed, pace)
+    def learnt(each: Any, fold: int, pace: _Pace) -> np.ndarray:
+        learner = _trained(each, env, np.flatnonzero(fold_of_row != fold), streams(seed, fold)[1], pace)
+        return learner.probabilities(np.flatnonzero(fold_of_row == fold), draws, pace)
 
-    def learnt(each: Any, fold: int) -> Callable[[_Pace], Any]:
-        def job(pace: _Pace) -> np.ndarray:
-            learner = _trained(each, env, np.flatnonzero(fold_of_row != fold), streams(seed, fold)[1], pace)
-            return learner.probabilities(np.flatnonzero(fold_of_row == fold), draws, pace)
-
-        return job
-
-    def predicted(fold: int) -> Callable[[_Pace], Any]:
-        return lambda pace: _predict_fold(env, fold_of_row, fold, pace)
-
-    jobs = [predicted(fold) for fold in range(folds)]
+    jobs: list[Callable[[_Pace], Any]] = [partial(_predict_fold, env, fold_of_row, fold) for fold in range(folds)]
     for each in learning.values():
-        jobs += [learnt(each, fold) for fold in range(folds)] + [replayed(each, trial) for trial in range(trials)]
+        jobs += [partial(learnt, each, fold) for fold in range(folds)]
+        jobs += [partial(_replay_once, each, env, trial, seed) for trial in range(trials)]
     done = iter(_in_parallel(jobs, len(jobs) * env.length))
     predictions = _assembled([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
     replays = {}

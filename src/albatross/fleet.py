@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,10 +52,16 @@ class Choices(NamedTuple):
 
 def state_of(states: Any, user: int) -> Any:
     """The state of one user: views of arrays that have all users along their first axis."""
-    if isinstance(states, np.ndarray):
-        return states[user]
-    parts = tuple(state_of(part, user) for part in states)
-    return type(states)(*parts) if hasattr(states, "_fields") else parts
+    return mapped(lambda array: array[user], states)
+
+
+def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
+    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
+    first = states[0]
+    if isinstance(first, np.ndarray):
+        return function(*states)
+    parts = tuple(mapped(function, *column) for column in zip(*states, strict=True))
+    return type(first)(*parts) if hasattr(first, "_fields") else parts
 
 
 @intrinsic
@@ -81,15 +88,6 @@ def _compile_state_of(states, user):
     if len(states) == 0:
         return lambda states, user: ()
     return lambda states, user: (state_of(states[0], user), *state_of(states[1:], user))
-
-
-def stacked(states: list[Any]) -> Any:
-    """States of the same policy as one, with all users along the first axis of its arrays."""
-    first = states[0]
-    if isinstance(first, np.ndarray):
-        return np.stack(states)
-    parts = tuple(stacked(list(column)) for column in zip(*states, strict=True))
-    return type(first)(*parts) if hasattr(first, "_fields") else parts
 
 
 @compiled
@@ -180,7 +178,8 @@ class Fleet:
         self._lock = threading.Lock()
 
     def _newcomers(self, n_users: int) -> Any:
-        return stacked([init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users)])
+        states = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users)]
+        return mapped(lambda *arrays: np.stack(arrays), *states)
 
     @property
     def n_users(self) -> int:
@@ -200,7 +199,8 @@ class Fleet:
         checks.whole("n_users", n_users, least=1)
         with self._lock:
             known = self.n_users
-            self._states = _joined(self._states, self._newcomers(int(n_users)))
+            newcomers = self._newcomers(int(n_users))
+            self._states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
             self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
             return np.arange(known, self.n_users)
 
@@ -324,11 +324,3 @@ class Fleet:
         except Exception as error:  # whatever a damaged header or array may cause
             raise UnreadableFile(f"{path} is not a whole saved fleet: {error!r}") from error
         return fleet
-
-
-def _joined(states: Any, more: Any) -> Any:
-    """The same state with more users."""
-    if isinstance(states, np.ndarray):
-        return np.concatenate([states, more])
-    parts = tuple(_joined(part, added) for part, added in zip(states, more, strict=True))
-    return type(states)(*parts) if hasattr(states, "_fields") else parts

@@ -9,7 +9,7 @@ import plotly.graph_objects as plotly
 import pytest
 import small_results
 
-from albatross.report import interactive, page
+from albatross.report import files, interactive, page
 from albatross.report.stored import Stored
 
 
@@ -138,7 +138,7 @@ def test_a_disk_that_fills_up_leaves_the_old_page(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(page.os, "replace", full)
+    monkeypatch.setattr(files.os, "replace", full)
     with pytest.raises(OSError, match="no space left"):
         page.write_report(tmp_path)
     assert (tmp_path / "report.html").read_bytes() == before

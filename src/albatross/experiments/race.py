@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from albatross.environments import Ball, FixedArms, Mixture
 from albatross.experiments import compare, results
 from albatross.protocol import on_ball
 from albatross.report import figures
+from albatross.report.files import write_whole
 from albatross.simulation import Run
 
 _SD = 0.5**0.5
@@ -196,11 +196,10 @@ class Raced(NamedTuple):
     microseconds: dict[str, float]
 
 
-def race(problem: Problem, *, trials: int, seed: int, chosen: Iterable[str] | None = None) -> Raced:
-    """All contenders of one problem, paired."""
-    runs: dict[str, Run] = simulate(
-        contenders(problem, chosen), problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1
-    )
+def race(problem: Problem, racers: Mapping[str, Any], *, seed: int) -> Raced:
+    """All of them on one problem, paired."""
+    trials = problem.trials
+    runs: dict[str, Run] = simulate(racers, problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1)
     return Raced(
         {name: run.regret[:, -1] for name, run in runs.items()},
         {name: 1e6 * run.seconds / (trials * problem.horizon) for name, run in runs.items()},
@@ -219,25 +218,26 @@ def run(
     folder = out / "race"
     folder.mkdir(parents=True, exist_ok=True)
     chosen = None if chosen is None else list(chosen)
-    found = {}
+    found, versions = {}, results.versions()
     for number, (name, problem) in enumerate(problems.items(), 1):
+        racers = contenders(problem, chosen)
+        if not racers:
+            continue
         identity = {
             "problem": name,
             "horizon": problem.horizon,
             "env": repr(problem.env),
-            "contenders": {key: repr(policy) for key, policy in contenders(problem, chosen).items()},
+            "contenders": {key: repr(policy) for key, policy in racers.items()},
             "trials": problem.trials,
             "seed": seed,
-            "versions": results.versions(),
+            "versions": versions,
         }
-        if not identity["contenders"]:
-            continue
         known = json.dumps({key: value for key, value in identity.items() if key != "versions"}, sort_keys=True)
         path = folder / f"{_file_name(name)[:60]}-{hashlib.sha256(known.encode()).hexdigest()[:8]}.json"
         raced = _stored(path, identity)
         if raced is None:
             told(f"{number} of {len(problems)}: {name}")
-            raced = race(problem, trials=problem.trials, seed=seed, chosen=chosen)
+            raced = race(problem, racers, seed=seed)
             kept = {"regret": {key: values.tolist() for key, values in raced.regret.items()}}
             _write(path, {**identity, **kept, "microseconds": raced.microseconds})
         found[name] = raced
@@ -308,9 +308,7 @@ def _stored(path: Path, identity: Mapping[str, Any]) -> Raced | None:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    aside = path.with_name(f".{path.name}")
-    aside.write_text(json.dumps(content, indent=1) + "\n")
-    os.replace(aside, path)
+    write_whole(path, json.dumps(content, indent=1) + "\n")
 
 
 # --------------------------------------------------------------------------------------------------------- the table

@@ -6,7 +6,6 @@ The same results give the same page, byte for byte: it carries no date and no du
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from albatross.report import claims, interactive
+from albatross.report.files import write_whole
 from albatross.report.stored import Stored
 from albatross.report.tables import policy_rows
 
@@ -44,14 +44,8 @@ CAPTIONS = {
 
 def write_report(folder: Path) -> Path:
     """Write report.html into a results folder, from what the folder holds; returns its path."""
-    page = render(Stored(folder))
     path = folder / "report.html"
-    aside = folder / ".report.html"  # so that a full disk leaves no half page
-    try:
-        aside.write_text(page, encoding="utf-8")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
+    write_whole(path, render(Stored(folder)))
     return path
 
 
