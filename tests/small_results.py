@@ -144,7 +144,8 @@ def _scaling(name, trials):
             for (part, policy), exponent in SCALING.items()
             for number, x in enumerate((1.0, 2.0, 4.0, 8.0))
             for trial in range(trials)
-        ],
+        ]
+        + [("norm", "Theorem 1", x, 0, 100.0 * x**0.5) for x in (1.0, 2.0, 4.0, 8.0)],
     )
 
 
@@ -194,18 +195,17 @@ def write_race(folder):
         "the unit ball": ("5 of 50",),
     }.items():
         problems = {**race.ARMS, **race.BALL}
+        kept = {"trials": 2, "seed": 0, "versions": results.versions()}
         found = {
             name: race.Raced(
-                {"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])}, {"alb-norm": 1.0, "ucb": 1.0}
+                {"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])},
+                {"alb-norm": 1.0, "ucb": 1.0},
+                {"problem": name, "horizon": problems[name].horizon, **kept},
             )
             for name in names
         }
         (folder / "race").mkdir(parents=True, exist_ok=True)
         race.store(race.Result(found, race.standings(found)), title=title, out=folder)
-        for name, raced in found.items():
-            kept = {"problem": name, "horizon": problems[name].horizon, "trials": 2, "seed": 0}
-            kept |= {"versions": results.versions(), "regret": {key: v.tolist() for key, v in raced.regret.items()}}
-            race._write(folder / "race" / f"{race._file_name(name)}.json", kept)
     for suffix in ("png", "pdf"):
         Figure().savefig(folder / "race" / f"figure.{suffix}")
 

@@ -45,6 +45,8 @@ def test_reproduce_writes_a_panel_and_does_not_run_it_twice(tmp_path):
     second = albatross(*args, check=True)
     assert "already" in second.stdout
     assert (folder / "summary.json").stat().st_mtime_ns == stamp
+    third = albatross(*args[:3], "1", *args[4:], check=True, env={**os.environ, "COLUMNS": "300"})
+    assert f"{folder} was made with trials 2 instead of 1: it is made again." in third.stdout
 
 
 def test_compare_prints_intervals_and_paired_differences_and_draws(tmp_path):
@@ -98,6 +100,27 @@ def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
     assert done.returncode != 0
     assert "file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_results_folder_of_another_version_is_refused_before_anything_is_run(tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "summary.json").write_text('{"panel": "b", "versions": {"albatross": "0.0.1"}}')
+    done = albatross("reproduce", "c", "--trials", "1", "--out", str(tmp_path))
+    assert done.returncode == 1
+    assert "b/summary.json was not written by this version of albatross" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_disk_that_fills_up_leaves_one_line_and_nothing_half_written(tmp_path):
+    # No file may grow beyond 20,000 bytes: the kernel refuses to write, as it does on a full disk.
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+    command = [COMMAND[0], "-c", limit + COMMAND[2], "reproduce", "c", "--trials", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_without_the_extra_the_command_says_which_one_is_missing(tmp_path):

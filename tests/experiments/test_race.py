@@ -19,7 +19,7 @@ SMALL = {"small": Problem(Mixture(n_arms=3, dim=2, noise_sd=0.5), 60, trials=4, 
 
 
 def raced(**regrets):
-    return Raced({name: np.array(values, float) for name, values in regrets.items()}, dict.fromkeys(regrets, 1.0))
+    return Raced({name: np.array(values, float) for name, values in regrets.items()}, dict.fromkeys(regrets, 1.0), {})
 
 
 def test_ratios_are_to_the_best_policy_of_each_problem():

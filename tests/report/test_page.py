@@ -124,11 +124,32 @@ def test_a_folder_without_results_is_refused(tmp_path):
         page.write_report(tmp_path)
 
 
-def test_a_summary_that_is_no_summary_is_named(tmp_path):
+@pytest.mark.parametrize("text", ["{", "3", "[]", '{"panel": "f", "trials": 4}', '{"format": 0}'])
+@pytest.mark.parametrize("name", ["f/summary.json", "race/standings-the-unit-ball.json"])
+def test_results_that_are_damaged_or_of_another_version_are_named(tmp_path, name, text):
     small_results.write_panel(tmp_path, "f")
-    (tmp_path / "f" / "summary.json").write_text("{")
-    with pytest.raises(ValueError, match=r"f/summary\.json is not JSON"):
+    small_results.write_race(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=f"{name} was not written by this version of albatross, or is damaged"):
         page.write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_race_on_the_page_is_the_one_of_the_standings(tmp_path):
+    # Another race on a problem of the same name, as `albatross race` leaves it beside the quick one.
+    small_results.write_race(tmp_path)
+    before = Stored(tmp_path).races
+    other = {**before["5 of 50"], "regret": {"alb-norm": [1.0], "ucb": [1.0]}}
+    (tmp_path / "race" / "zzz-5-of-50.json").write_text(json.dumps(other))
+    assert Stored(tmp_path).races == before
+
+
+def test_theorems_are_drawn_with_their_slope(results):
+    figure = interactive.panel_figures(Stored(results), "scaling")[0]
+    (line,) = (trace for trace in figure.data if trace["name"].startswith("Theorem"))
+    assert line["name"] == "Theorem 1, shape only: 0.50"
+    assert line["line"]["dash"] == "dot"
+    assert any(trace["name"].endswith(": 1.00") for trace in figure.data)  # ALB-Norm's own slope
 
 
 def test_a_disk_that_fills_up_leaves_the_old_page(tmp_path, monkeypatch):

@@ -77,6 +77,7 @@ def reproduce(
     from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.experiments import race as racing
     from albatross.report.page import write_report
+    from albatross.report.stored import Stored
     from albatross.report.tables import print_panel
 
     console = Console()
@@ -86,6 +87,7 @@ def reproduce(
         if name not in (*PANELS, "race"):
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
     results.check_writable(out)
+    Stored(out).check_format(but=chosen)
     known = dict(PANELS)
     if data is not None:
         wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
@@ -110,6 +112,8 @@ def reproduce(
         else:
             summary = results.finished(known[name], trials=numbers[name], seed=seed, out=out)
             if summary is None:
+                if why := results.why_again(known[name], trials=numbers[name], seed=seed, out=out):
+                    console.print(f"{why}: it is made again.", highlight=False)
                 with whole.part(name):
                     summary = results.run(known[name], trials=numbers[name], seed=seed, out=out)
             else:

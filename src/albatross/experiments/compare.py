@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from albatross import environments, policies
 from albatross.report import figures
+from albatross.report.intervals import margin
 from albatross.simulation import Run
 
 
@@ -176,15 +177,6 @@ class Line(NamedTuple):
     difference: float
     difference_margin: float
     microseconds: float  # of playing, a round
-
-
-def margin(values: np.ndarray) -> float:
-    """Half the width of Student's 95 % interval for the mean."""
-    from scipy.stats import t  # slow to import, so not before it is needed
-
-    if len(values) < 2:
-        return math.nan
-    return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def lines(runs: Mapping[str, Run]) -> list[Line]:

@@ -26,6 +26,7 @@ from albatross.experiments import compare, results
 from albatross.protocol import on_ball
 from albatross.report import figures
 from albatross.report.files import write_whole
+from albatross.report.stored import FORMAT
 from albatross.simulation import Run
 
 _SD = 0.5**0.5
@@ -194,15 +195,22 @@ class Raced(NamedTuple):
 
     regret: dict[str, np.ndarray]
     microseconds: dict[str, float]
+    identity: Mapping[str, Any]  # what was raced, by whom and with which code
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        regret = {name: values.tolist() for name, values in self.regret.items()}
+        return {**self.identity, "regret": regret, "microseconds": self.microseconds}
 
 
-def race(problem: Problem, racers: Mapping[str, Any], *, seed: int) -> Raced:
+def race(problem: Problem, racers: Mapping[str, Any], identity: Mapping[str, Any], *, seed: int) -> Raced:
     """All of them on one problem, paired."""
     trials = problem.trials
     runs: dict[str, Run] = simulate(racers, problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1)
     return Raced(
         {name: run.regret[:, -1] for name, run in runs.items()},
         {name: 1e6 * run.seconds / (trials * problem.horizon) for name, run in runs.items()},
+        identity,
     )
 
 
@@ -237,9 +245,8 @@ def run(
         raced = _stored(path, identity)
         if raced is None:
             told(f"{number} of {len(problems)}: {name}")
-            raced = race(problem, racers, seed=seed)
-            kept = {"regret": {key: values.tolist() for key, values in raced.regret.items()}}
-            _write(path, {**identity, **kept, "microseconds": raced.microseconds})
+            raced = race(problem, racers, identity, seed=seed)
+            _write(path, raced.stored())
         found[name] = raced
     return found
 
@@ -302,7 +309,8 @@ def _stored(path: Path, identity: Mapping[str, Any]) -> Raced | None:
         kept = json.loads(path.read_text())
         if any(kept[key] != value for key, value in identity.items()):
             return None
-        return Raced({key: np.array(values) for key, values in kept["regret"].items()}, kept["microseconds"])
+        regret = {key: np.array(values) for key, values in kept["regret"].items()}
+        return Raced(regret, kept["microseconds"], identity)
     except (OSError, ValueError, KeyError):
         return None
 
@@ -412,7 +420,13 @@ def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
 def store(result: Result, *, title: str, out: Path) -> None:
     """The standings as JSON, and every regret as Parquet."""
     name = _file_name(title)
-    _write(out / "race" / f"standings-{name}.json", {"standings": [line._asdict() for line in result.standings]})
+    content = {
+        "format": FORMAT,
+        "family": title,
+        "standings": [line._asdict() for line in result.standings],
+        "problems": [raced.stored() for raced in result.found.values()],
+    }
+    _write(out / "race" / f"standings-{name}.json", content)
     results.write_table(regret_table(result.found), out / "race" / f"regret-{name}.parquet")
 
 

@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 
 import albatross
 from albatross.report import figures
-from albatross.report.stored import FILES
+from albatross.report.files import whole
+from albatross.report.stored import FILES, FORMAT
 from albatross.simulation import Run
 
 
@@ -61,6 +62,7 @@ def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any
 def _identity(panel: Panel, trials: int, seed: int) -> dict[str, Any]:
     """What makes two runs of a panel the same run."""
     return {
+        "format": FORMAT,
         "panel": panel.name,
         "title": panel.title,
         "settings": json.loads(json.dumps(dict(panel.settings))),
@@ -110,15 +112,46 @@ def spread(values: np.ndarray) -> dict[str, float]:
 
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
     """The stored summary of this very run, if all of its files are there."""
+    summary = _summary(out / panel.name)
+    return summary if summary and not _differences(summary, _identity(panel, trials, seed)) else None
+
+
+def why_again(panel: Panel, *, trials: int, seed: int, out: Path) -> str:
+    """What is other about the panel that is stored there, in words; nothing where none is."""
     folder = out / panel.name
+    summary = _summary(folder)
+    if summary is None:
+        return f"{folder} is damaged" if folder.exists() else ""
+    return f"{folder} was made with {', '.join(_differences(summary, _identity(panel, trials, seed)))}"
+
+
+def _summary(folder: Path) -> dict[str, Any] | None:
     if not all((folder / name).is_file() for name in FILES):
         return None
     try:
-        summary = json.loads((folder / "summary.json").read_text())
-    except ValueError:
+        return dict(json.loads((folder / "summary.json").read_text()))
+    except (ValueError, TypeError):
         return None
-    same = all(summary.get(key) == value for key, value in _identity(panel, trials, seed).items())
-    return summary if same else None
+
+
+def _differences(summary: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Of a stored run from this one.
+
+    >>> stored = {"trials": 5, "versions": {"numpy": "2.1", "sources": "8c1f"}, "settings": {"dim": 50, "form": "main"}}
+    >>> _differences(stored, {"trials": 25, "versions": {"numpy": "2.1", "sources": "07aa"}, "settings": {"dim": 20}})
+    ['trials 5 instead of 25', 'sources 8c1f instead of 07aa', 'other settings']
+    """
+    found = []
+    for key, value in wanted.items():
+        if summary.get(key) == value:
+            continue
+        if key == "versions" and isinstance(summary.get(key), dict):
+            found += _differences(summary[key], value)
+        elif isinstance(value, dict):
+            found.append(f"other {key}")
+        else:
+            found.append(f"{key} {summary.get(key, 'unknown')} instead of {value}")
+    return found
 
 
 def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
@@ -166,6 +199,6 @@ def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
 
 def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
     """A table of equally long columns as Parquet."""
-    with duckdb.connect() as database:
+    with duckdb.connect() as database, whole(path) as aside:
         database.register("columns", dict(columns))
-        database.execute("COPY (SELECT * FROM columns) TO '" + str(path).replace("'", "''") + "' (FORMAT parquet)")
+        database.execute("COPY (SELECT * FROM columns) TO '" + str(aside).replace("'", "''") + "' (FORMAT parquet)")

@@ -23,9 +23,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 from albatross import bounds, environments, policies, simulate
 from albatross.bounds import Condition
 from albatross.experiments import dim_regret, nested, norm_regret
-from albatross.experiments.compare import margin
 from albatross.experiments.results import Outcome, Panel, claim, spread
 from albatross.report import figures
+from albatross.report.intervals import exponents, margin
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
@@ -122,8 +122,7 @@ def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
     >>> str(slope(x, np.array([3.0 * x**0.4, 5.0 * x**0.6])))
     '0.50 ± 1.27'
     """
-    centred = np.log(x) - np.log(x).mean()
-    each = np.log(regret) @ centred / (centred @ centred)
+    each = exponents(x, regret)
     return Slope(float(each.mean()), margin(each) if len(each) > 1 else None)
 
 
@@ -274,6 +273,12 @@ def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray
     return np.array([np.diff(_THEOREMS[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
 
 
+def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np.ndarray:
+    """The same, so that it meets the adaptive policy's last point: only its shape says anything."""
+    curve = promise(part, sweep.x, settings)
+    return curve * sweep.regret[_ADAPTIVE[PARTS[part].problem]][:, -1].mean() / curve[-1]
+
+
 def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
     """Of the theorem about this kind of problem, with these settings."""
     common = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
@@ -382,12 +387,16 @@ def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
     return {"label": label, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
 
 
-def table(sweeps: Mapping[str, Sweep]) -> dict[str, np.ndarray]:
-    """A line for every part, policy, x and trial."""
+def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """A line for every part, policy, x and trial, and for every part, theorem and x."""
+    curves = {
+        part: {**sweep.regret, _NUMBERS[PARTS[part].problem]: promise_to_scale(part, sweep, settings)[None]}
+        for part, sweep in sweeps.items()
+    }
     rows = [
         (part, name, float(x), trial, regret[trial, column])
         for part, sweep in sweeps.items()
-        for name, regret in sweep.regret.items()
+        for name, regret in curves[part].items()
         for column, x in enumerate(sweep.x)
         for trial in range(len(regret))
     ]
@@ -406,8 +415,7 @@ def plot_part(axes: Axes, part: str, sweep: Sweep, settings: Mapping[str, Any]) 
         figures.draw_band(
             axes, sweep.x, regret, label=label, colour=figures.colour(base), quiet=quiet, marker="" if quiet else "o"
         )
-    curve = promise(part, sweep.x, settings)
-    curve *= sweep.regret[_ADAPTIVE[kind]].mean(axis=0)[-1] / curve[-1]
+    curve = promise_to_scale(part, sweep, settings)
     label = f"{_NUMBERS[kind]}, shape only: {slope(sweep.x, curve[None])}"
     axes.plot(sweep.x, curve, ":", color="#333333", linewidth=1.4, label=label)
     axes.set_xscale("log")
@@ -461,7 +469,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
             f"{name}, {part}": describe(part, sweep, name) for part, sweep in sweeps.items() for name in sweep.regret
         },
         claims=claims(sweeps, settings),
-        curves=table(sweeps),
+        curves=table(sweeps, settings),
         draw=lambda: plot(sweeps, settings),
     )
 

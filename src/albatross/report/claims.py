@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
+from albatross.report.intervals import exponents, margin
 from albatross.report.stored import SOURCES, Stored
 
 HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change", "does not hold", "not run"
@@ -118,9 +118,8 @@ def ratio(what: str, above: np.ndarray, below: np.ndarray, wanted: tuple[float, 
 
 
 def _around(what: str, value: float, deviations: np.ndarray, wanted: tuple[float, float]) -> Measured:
-    n = len(deviations)
-    margin = math.nan if n < 2 else float(student.ppf(0.975, n - 1) * deviations.std(ddof=1) / math.sqrt(n))
-    return Measured(what, value, value - margin, value + margin, wanted)
+    half = margin(deviations)
+    return Measured(what, value, value - half, value + half, wanted)
 
 
 def slope(what: str, x: np.ndarray, regret: np.ndarray, wanted: tuple[float, float]) -> Measured:
@@ -129,8 +128,7 @@ def slope(what: str, x: np.ndarray, regret: np.ndarray, wanted: tuple[float, flo
     >>> round(slope("", np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0]]), (0.4, 0.6)).value, 9)
     0.5
     """
-    centred = np.log(x) - np.log(x).mean()
-    return mean(what, np.log(regret) @ centred / (centred @ centred), wanted)
+    return mean(what, exponents(x, regret), wanted)
 
 
 # -------------------------------------------------------------------------------------------------- what is measured
@@ -397,7 +395,7 @@ def _exponent(wanted: tuple[float, float], *swept: tuple[str, str]) -> Callable[
             rows = stored.table(
                 "scaling",
                 "SELECT x, list(regret ORDER BY trial) AS regret FROM curves "
-                f"WHERE part = '{part}' AND policy = '{policy}' AND x > 0 GROUP BY x ORDER BY x",
+                f"WHERE part = '{part}' AND policy = '{policy}' GROUP BY x ORDER BY x",
             )
             x, regret = np.asarray(rows["x"], dtype=float), np.array([list(each) for each in rows["regret"]]).T
             if len(x) > 1:

@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from albatross.report.files import whole
+
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = {
     "alb-norm": "#D55E00",
@@ -100,4 +102,5 @@ def save(draw: Callable[[], Figure], path: Path) -> None:
     with mpl.rc_context(_STYLE):
         figure = draw()
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
-        figure.savefig(path, dpi=160, metadata=metadata)
+        with whole(path) as aside:
+            figure.savefig(aside, dpi=160, metadata=metadata)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.report import figures
+from albatross.report.intervals import exponents
 from albatross.report.stored import MODES, SOURCES, Stored
 
 _POINTS = 160  # of a curve; more cannot be told apart on a screen
@@ -312,7 +313,7 @@ _PARTS = {
 
 
 def _scaling(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[Figure]:
-    """Final regret against one property of the problem, on log axes."""
+    """Final regret against one property of the problem, on log axes; slopes stand after the names."""
     found = []
     by_policy = _groups(rows, "part", "policy")
     for part in dict.fromkeys(part for part, _ in by_policy):
@@ -320,10 +321,14 @@ def _scaling(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[
         for position, (policy, chosen) in enumerate(
             (p, each) for (where, p), each in by_policy.items() if where == part
         ):
-            chosen = chosen[rows["x"][chosen] > 0]
-            values = _matrix(rows, chosen, "trial", "x", "regret")
-            name = labels.get(f"{policy}, {part}", policy).rsplit(", against", 1)[0]
-            data += _band(np.unique(rows["x"][chosen]), values, name=name, markers=True, **_style(policy, position))
+            x, values = np.unique(rows["x"][chosen]), _matrix(rows, chosen, "trial", "x", "regret")
+            exponent = f"{exponents(x, values).mean():z.2f}"
+            if policy.startswith("Theorem"):
+                name = f"{policy}, shape only: {exponent}"
+                data.append(_line(x, values[0], name=name, colour=_GREY, dash="dot"))
+            else:
+                name = f"{labels.get(f'{policy}, {part}', policy).rsplit(', against', 1)[0]}: {exponent}"
+                data += _band(x, values, name=name, markers=True, **_style(policy, position))
         title = _PARTS.get(part, part)
         here = rows["part"] == part
         layout = _layout(_log_axis(title, rows["x"][here]), _log_axis("final regret", rows["regret"][here]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import duckdb
 import numpy as np
 
+# Of the files in a results folder; raised whenever a version would misread what another wrote.
+FORMAT = 1
 FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
 # As the paper has them, then what goes beyond it.
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
@@ -29,6 +32,16 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def check_format(self, but: Collection[str] = ()) -> None:
+        """Refuse what another version wrote, except in the folders of panels that will be written anew."""
+        paths = sorted([*self.folder.glob("[!.]*/summary.json"), *self.folder.glob("race/standings-*.json")])
+        for path in paths:
+            if path.parent.name not in but and _format_of(path) != FORMAT:
+                raise ValueError(
+                    f"{path} was not written by this version of albatross, or is damaged: run that panel again, remove "
+                    f"{path.parent}, or name another folder"
+                )
+
     @cached_property
     def summaries(self) -> dict[str, dict[str, Any]]:
         """By panel, in the order of the paper: those of which all files are there."""
@@ -41,16 +54,17 @@ class Stored:
     @cached_property
     def standings(self) -> dict[str, list[dict[str, Any]]]:
         """Of the race, by family of problems."""
-        paths = sorted((self.folder / "race").glob("standings-*.json"))
-        return {path.stem.removeprefix("standings-").replace("-", " "): _read(path)["standings"] for path in paths}
+        return {title: family["standings"] for title, family in self._families.items()}
 
     @cached_property
     def races(self) -> dict[str, dict[str, Any]]:
         """The problems of the standings, by name: what was raced, by whom, and all final regrets."""
-        paths = sorted((self.folder / "race").glob("[!.]*.json"))
-        kept = [_read(path) for path in paths if not path.name.startswith("standings-")]
-        wanted = {problem for lines in self.standings.values() for line in lines for problem in line["ratios"]}
-        return {race["problem"]: race for race in kept if race["problem"] in wanted}
+        return {problem["problem"]: problem for family in self._families.values() for problem in family["problems"]}
+
+    @cached_property
+    def _families(self) -> dict[str, dict[str, Any]]:
+        families = [_read(path) for path in sorted(self.folder.glob("race/standings-*.json"))]
+        return {family["family"]: family for family in families}
 
     @cached_property
     def _database(self) -> Any:
@@ -73,7 +87,11 @@ class Stored:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text()))
+
+
+def _format_of(path: Path) -> Any:
     try:
-        return dict(json.loads(path.read_text()))
-    except ValueError:
-        raise ValueError(f"{path} is not JSON; remove it and run its panel again") from None
+        return _read(path).get("format")
+    except (ValueError, TypeError):
+        return None
