@@ -84,6 +84,26 @@ def test_an_agent_with_a_policy_of_ones_own_is_saved_and_loaded_by_handing_the_p
         Agent.load(tmp_path / "mine", policy=Optimist(bonus=0.7))
 
 
+class Forgetter(Optimist):
+    """An optimist who learns from nothing but the last reward of an arm."""
+
+
+@update.register
+def update_forgetter(policy: Forgetter, state, choice, reward, n):
+    state.counts[choice.arm], state.sums[choice.arm] = 1.0, reward / n
+
+
+def test_a_policy_that_derives_from_another_has_its_verbs_but_for_its_own():
+    agents = [Agent(kind(bonus=2.0), n_arms=2, dim=1, seed=0) for kind in (Optimist, Forgetter)]
+    for agent in agents:
+        for reward in (1.0, 3.0):
+            agent.update(agent.select(np.zeros((2, 1)), eligible=[0]), reward=reward)
+    assert [agent.select(np.zeros((2, 1)), eligible=[0]).score for agent in agents] == [2.0 + 2.0 / 2**0.5, 3.0 + 2.0]
+    env = environments.Mixture(n_arms=3, dim=2)
+    runs = simulate({"all": Optimist(), "last": Forgetter()}, env, horizon=50, seed=0)  # compiled, both
+    assert not np.array_equal(runs["all"].regret, runs["last"].regret)
+
+
 def test_a_verb_says_which_type_it_lacks():
     class Nothing(NamedTuple):
         x: float = 0.0

@@ -138,10 +138,13 @@ class generic:
         return function
 
     def _find(self, subject: type) -> Any:
-        function = self._functions.get(subject, self._fallback)
-        if function is None:
+        """The function for the type, or for the nearest type that it derives from."""
+        for kind in subject.__mro__:
+            if kind in self._functions:
+                return self._functions[kind]
+        if self._fallback is None:
             raise TypeError(f"{self.__name__} is not defined for {subject.__name__}: register it")
-        return function
+        return self._fallback
 
     def _implement(self, subject: Any, *args: Any) -> Any:
         return self._find(subject.instance_class).py_func

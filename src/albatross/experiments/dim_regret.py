@@ -125,7 +125,7 @@ def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[st
         claim(
             "oracle < ALB-Dim < OFUL at the end of phases 3 and 4",
             ordered,
-            ", ".join(f"{name} {values[0]:.3g} / {values[1]:.3g}" for name, values in regrets.items()),
+            "; ".join(f"{LABELS[name]} {first:,.0f} and {end:,.0f}" for name, (first, end) in regrets.items()),
             "in this order",
         ),
         claim(

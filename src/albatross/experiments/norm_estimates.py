@@ -59,9 +59,12 @@ def plot(runs: Mapping[tuple[str, float], Run]) -> Figure:
 
 def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]:
     """A policy's entry in the summary: that of the larger norm, and all of them under `by_norm`."""
-    by_norm = {f"{truth:g}": norm_regret.describe(name, run) for (each, truth), run in runs.items() if each == name}
-    largest = max(by_norm, key=float)
-    return {**by_norm[largest], "label": f"{LABELS[name]}, norm {largest}", "by_norm": by_norm}
+    by_norm = {
+        f"{truth:g}": {**norm_regret.describe(name, run), "label": f"{LABELS[name]}, norm {truth:g}"}
+        for (each, truth), run in runs.items()
+        if each == name
+    }
+    return {**by_norm[max(by_norm, key=float)], "by_norm": by_norm}
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:

@@ -51,6 +51,8 @@ class D3RB:
 
 
 class D3RBParameters(NamedTuple):
+    """ED2RB's derive from them, and so have all verbs but `update`."""
+
     bases: Bases
     delta: float
     width: float
@@ -59,8 +61,6 @@ class D3RBParameters(NamedTuple):
 
 
 class RealisedState(NamedTuple):
-    """Of D3RB and of ED2RB."""
-
     record: BaseRecord
     coefficients: np.ndarray  # (M,) d
     potentials: np.ndarray  # (M,) phi
@@ -74,11 +74,6 @@ def resolve_d3rb(policy: D3RB, n_arms, dim, horizon):
 
 @init.register
 def init_d3rb(policy: D3RBParameters, n_arms, dim, rng):
-    return nothing_realised(policy, n_arms, dim, rng)
-
-
-def nothing_realised(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> RealisedState:
-    """Before the first round."""
     record = nothing_played(policy.bases, n_arms, dim, rng)
     return RealisedState(record, np.full(record.plays.size, policy.least), np.full(record.plays.size, policy.least))
 
@@ -93,10 +88,10 @@ def tag_size_d3rb(policy: D3RBParameters):
     return bases_tag(policy.bases)
 
 
-@reentrant
-def play_smallest(policy, state, offer, noise):
-    """The choice of the base with the smallest phi."""
-    return play_base(policy.bases, state.record, int(np.argmin(state.potentials)), 1.0, offer, noise)
+@select.register
+def select_d3rb(policy: D3RBParameters, state, offer, noise):
+    smallest = int(np.argmin(state.potentials))
+    return play_base(policy.bases, state.record, smallest, 1.0, offer, noise)
 
 
 @reentrant
@@ -107,11 +102,6 @@ def shortfall(policy, state, base):
     best = best_lower_bound(record, everyone, policy.delta, policy.width)
     mean = record.sums[base] / record.plays[base]
     return best - mean - mean_width(record.plays[base], record.plays.size, policy.delta, policy.width)
-
-
-@select.register
-def select_d3rb(policy: D3RBParameters, state, offer, noise):
-    return play_smallest(policy, state, offer, noise)
 
 
 @update.register
@@ -127,11 +117,6 @@ def update_d3rb(policy: D3RBParameters, state, choice, reward, n):
 
 @diagnostics.register
 def diagnostics_d3rb(policy: D3RBParameters, state):
-    return describe_realised(policy, state)
-
-
-def describe_realised(policy: Any, state: RealisedState) -> dict[str, Any]:
-    """The bases, their coefficients and their potentials."""
     return {
         **describe_bases(policy.bases, state.record),
         "coefficients": state.coefficients.copy(),

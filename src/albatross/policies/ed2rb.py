@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from albatross import checks
-from albatross.policies.bases import Bases, bases_noise, bases_tag, check_balance, learn_bases, resolve_bases
-from albatross.policies.d3rb import describe_realised, nothing_realised, play_smallest, shortfall
-from albatross.protocol import diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.policies.bases import check_balance, learn_bases, resolve_bases
+from albatross.policies.d3rb import D3RBParameters, shortfall
+from albatross.protocol import resolve, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,38 +38,14 @@ class ED2RB:
         checks.positive("least", self.least)
 
 
-class ED2RBParameters(NamedTuple):
-    bases: Bases
-    delta: float
-    width: float
-    least: float
-    share: int
+class ED2RBParameters(D3RBParameters):
+    """All but `update` is D3RB's."""
 
 
 @resolve.register
 def resolve_ed2rb(policy: ED2RB, n_arms, dim, horizon):
     bases = resolve_bases(policy, n_arms, dim, horizon)
     return ED2RBParameters(bases, float(policy.delta), float(policy.width), float(policy.least), int(policy.share))
-
-
-@init.register
-def init_ed2rb(policy: ED2RBParameters, n_arms, dim, rng):
-    return nothing_realised(policy, n_arms, dim, rng)
-
-
-@noise_size.register
-def noise_size_ed2rb(policy: ED2RBParameters, n_arms, dim):
-    return bases_noise(policy.bases)
-
-
-@tag_size.register
-def tag_size_ed2rb(policy: ED2RBParameters):
-    return bases_tag(policy.bases)
-
-
-@select.register
-def select_ed2rb(policy: ED2RBParameters, state, offer, noise):
-    return play_smallest(policy, state, offer, noise)
 
 
 @update.register
@@ -80,8 +56,3 @@ def update_ed2rb(policy: ED2RBParameters, state, choice, reward, n):
             root, before = math.sqrt(state.record.plays[i]), state.potentials[i]
             state.coefficients[i] = max(policy.least, root * shortfall(policy, state, i))
             state.potentials[i] = min(max(state.coefficients[i] * root, before), 2.0 * before)
-
-
-@diagnostics.register
-def diagnostics_ed2rb(policy: ED2RBParameters, state):
-    return describe_realised(policy, state)

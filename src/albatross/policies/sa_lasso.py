@@ -5,7 +5,7 @@ penalty_t |theta|_1 with
 
     penalty_t = 2 sigma feature_bound sqrt((4 ln t + 2 ln d) / t).
 
-Biases are not penalised by it but by a ridge of their own. The lasso is fitted anew when a refit is due.
+The lasso is fitted anew when a refit is due.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.linalg import Moments, descend, means_under, moments, record, reduced
-from albatross.policies.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import compiled, diagnostics, init, resolve, score, tie_priority, update
+from albatross.linalg import Moments, descend, moments, reduced
+from albatross.policies.greedy_lasso import GreedyLassoParameters, greedy_lasso
+from albatross.policies.schedule import refit
+from albatross.protocol import compiled, init, resolve, tie_priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +41,8 @@ class SALasso:
         checks.one_of("ties", self.ties, ("random", "first"))
 
 
-class SALassoParameters(NamedTuple):
-    scale: float  # 2 sigma feature_bound
-    bias_strength: float  # infinite without biases
-    random_ties: int
+class SALassoParameters(GreedyLassoParameters):
+    """`penalty` is 2 sigma feature_bound."""
 
 
 class SALassoState(NamedTuple):
@@ -54,10 +53,7 @@ class SALassoState(NamedTuple):
 
 @resolve.register
 def resolve_sa_lasso(policy: SALasso, n_arms, dim, horizon):
-    bias_strength = float(policy.bias_ridge) if policy.biases else math.inf
-    return SALassoParameters(
-        float(2.0 * policy.sigma * policy.feature_bound), bias_strength, int(policy.ties == "random")
-    )
+    return greedy_lasso(SALassoParameters, policy, 2.0 * policy.sigma * policy.feature_bound)
 
 
 @init.register
@@ -75,29 +71,8 @@ def agnostic_penalty(scale, t, dim):
     return scale * math.sqrt((4.0 * math.log(t) + 2.0 * math.log(dim)) / t)
 
 
-@score.register
-def score_sa_lasso(policy: SALassoParameters, state, offer, noise):
-    return means_under(state.sums, offer.contexts, state.theta, policy.bias_strength), np.zeros(state.priority.size)
-
-
-@observe.register
-def observe_sa_lasso(policy: SALassoParameters, state, choice, reward, n):
-    record(state.sums, choice.arm, choice.action, reward, n)
-
-
 @refit.register
 def refit_sa_lasso(policy: SALassoParameters, state):
     t = state.sums.pulls.sum()
     gram, cross = reduced(state.sums, policy.bias_strength)
-    descend(gram, cross, t * agnostic_penalty(policy.scale, t, cross.size), state.theta)
-
-
-@update.register
-def update_sa_lasso(policy: SALassoParameters, state, choice, reward, n):
-    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
-
-
-@diagnostics.register
-def diagnostics_sa_lasso(policy: SALassoParameters, state):
-    theta = state.theta.copy()
-    return {"pulls": state.sums.pulls.copy(), "theta_hat": theta, "support": np.flatnonzero(theta)}
+    descend(gram, cross, t * agnostic_penalty(policy.penalty, t, cross.size), state.theta)

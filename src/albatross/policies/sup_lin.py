@@ -13,12 +13,23 @@ is b(delta) of the paper for standard normal features (`bounds.feature_bound`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import bounds, checks
-from albatross.protocol import Choice, Offer, compiled, generic, pick_best
+from albatross.protocol import Choice, Offer, diagnostics, generic, pick_best, select, tag_size, update
+
+
+class StagedParameters(NamedTuple):
+    """Those of both policies derive from these, and so have the verbs below."""
+
+    rounds: float  # T
+    stages: int
+    scale: float  # of the width, or of its part that the data decide
+    bound: float  # b
+    random_ties: int
+
 
 # estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
 # Both are in units of b: contexts, rewards and widths.
@@ -49,9 +60,13 @@ def n_stages(horizon: int) -> int:
     return max(1, math.ceil(math.log(horizon)))
 
 
-@compiled
-def select_staged(policy, state, offer):
-    """One round; the tag is the stage that will learn, counted from 1, or 0."""
+@tag_size.register
+def tag_size_staged(policy: StagedParameters):
+    return 1
+
+
+@select.register
+def select_staged(policy: StagedParameters, state, offer, noise):
     left = Offer(offer.contexts, offer.eligible.copy(), offer.pending)
     scaled = offer.contexts / policy.bound
     level, learns = 1.0, 0
@@ -69,14 +84,14 @@ def select_staged(policy, state, offer):
         best = upper[pick_best(upper, left, state.priority)]
         for other in range(upper.size):
             left.eligible[other] = left.eligible[other] and upper[other] >= best - 2.0 * level
-    tag = np.full(1, float(learns))
+    tag = np.full(1, float(learns))  # the stage that will learn, counted from 1, or 0
     score, width = policy.bound * upper[arm], policy.bound * widths[arm]
     return Choice(arm, offer.contexts[arm], score, width, 1.0, tag)
 
 
-@compiled
-def learn_staged(policy, state, choice, reward, n):
-    """n plays of a choice for the stage that made it; somebody else's for the first, where every round begins."""
+@update.register
+def update_staged(policy: StagedParameters, state, choice, reward, n):
+    # Somebody else's choice is for the first stage, where every round begins.
     stage = 1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
     state.pulls[choice.arm] += n
     state.stage_plays[stage] += n
@@ -84,8 +99,8 @@ def learn_staged(policy, state, choice, reward, n):
         learn_stage(policy, state, stage - 1, choice.action / policy.bound, reward / policy.bound, n)
 
 
-def describe_stages(policy: Any, state: Any) -> dict[str, Any]:
-    """Plays of every arm, plays that each stage has learnt from, and plays that none has."""
+@diagnostics.register
+def diagnostics_staged(policy: StagedParameters, state):
     return {
         "pulls": state.pulls.copy(),
         "stage_plays": state.stage_plays[1 : policy.stages + 1].copy(),

@@ -20,16 +20,14 @@ import numpy as np
 from albatross import checks
 from albatross.linalg import rank_one_update
 from albatross.policies.sup_lin import (
+    StagedParameters,
     check_staged,
-    describe_stages,
     estimate_stage,
     learn_stage,
-    learn_staged,
     n_stages,
-    select_staged,
     told_feature_bound,
 )
-from albatross.protocol import diagnostics, init, resolve, select, tag_size, tie_priority, update
+from albatross.protocol import init, resolve, tie_priority
 
 _ENOUGH = 1.0 - 1e-9  # least eigenvalue to trust: one that is 1 must not fall below it by rounding
 
@@ -48,12 +46,8 @@ class SupLinRel:
         check_staged(self)
 
 
-class SupLinRelParameters(NamedTuple):
-    rounds: float  # T
-    stages: int
-    scale: float  # of the estimate's part in the width
-    bound: float  # b
-    random_ties: int
+class SupLinRelParameters(StagedParameters):
+    """SupLinRel's, once the rounds and the bound are known."""
 
 
 class SupLinRelState(NamedTuple):
@@ -94,11 +88,6 @@ def init_sup_lin_rel(policy: SupLinRelParameters, n_arms, dim, rng):
     )
 
 
-@tag_size.register
-def tag_size_sup_lin_rel(policy: SupLinRelParameters):
-    return 1
-
-
 @estimate_stage.register
 def estimate_linrel(policy: SupLinRelParameters, state, stage, contexts):
     values, moment, basis = state.values[stage], state.carried[stage, 0], state.carried[stage, 1:]
@@ -124,18 +113,3 @@ def learn_linrel(policy: SupLinRelParameters, state, stage, x, reward, n):
     for j in range(x.size):
         carried[0, j] += reward * coordinates[j]
     rank_one_update(state.values[stage], carried, math.sqrt(n) * coordinates)
-
-
-@select.register
-def select_sup_lin_rel(policy: SupLinRelParameters, state, offer, noise):
-    return select_staged(policy, state, offer)
-
-
-@update.register
-def update_sup_lin_rel(policy: SupLinRelParameters, state, choice, reward, n):
-    learn_staged(policy, state, choice, reward, n)
-
-
-@diagnostics.register
-def diagnostics_sup_lin_rel(policy: SupLinRelParameters, state):
-    return describe_stages(policy, state)

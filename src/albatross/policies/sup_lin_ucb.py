@@ -18,16 +18,14 @@ import numpy as np
 from albatross import checks
 from albatross.linalg import Ridge, learn, leverages, predict
 from albatross.policies.sup_lin import (
+    StagedParameters,
     check_staged,
-    describe_stages,
     estimate_stage,
     learn_stage,
-    learn_staged,
     n_stages,
-    select_staged,
     told_feature_bound,
 )
-from albatross.protocol import compiled, diagnostics, init, resolve, select, tag_size, tie_priority, update
+from albatross.protocol import compiled, init, resolve, tie_priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +42,8 @@ class SupLinUCB:
         check_staged(self)
 
 
-class SupLinUCBParameters(NamedTuple):
-    rounds: float  # T
-    stages: int
-    alpha: float
-    bound: float  # b
-    random_ties: int
+class SupLinUCBParameters(StagedParameters):
+    """SupLinUCB's, once the rounds and the bound are known."""
 
 
 class SupLinUCBState(NamedTuple):
@@ -90,11 +84,6 @@ def init_sup_lin_ucb(policy: SupLinUCBParameters, n_arms, dim, rng):
     )
 
 
-@tag_size.register
-def tag_size_sup_lin_ucb(policy: SupLinUCBParameters):
-    return 1
-
-
 @compiled
 def fit_of(state, stage):
     """The stage's ridge regression."""
@@ -104,24 +93,9 @@ def fit_of(state, stage):
 @estimate_stage.register
 def estimate_ridge(policy: SupLinUCBParameters, state, stage, contexts):
     fit = fit_of(state, stage)
-    return predict(fit, contexts), policy.alpha * np.sqrt(leverages(fit, contexts))
+    return predict(fit, contexts), policy.scale * np.sqrt(leverages(fit, contexts))
 
 
 @learn_stage.register
 def learn_ridge(policy: SupLinUCBParameters, state, stage, x, reward, n):
     learn(fit_of(state, stage), 0, x, reward, n)
-
-
-@select.register
-def select_sup_lin_ucb(policy: SupLinUCBParameters, state, offer, noise):
-    return select_staged(policy, state, offer)
-
-
-@update.register
-def update_sup_lin_ucb(policy: SupLinUCBParameters, state, choice, reward, n):
-    learn_staged(policy, state, choice, reward, n)
-
-
-@diagnostics.register
-def diagnostics_sup_lin_ucb(policy: SupLinUCBParameters, state):
-    return describe_stages(policy, state)

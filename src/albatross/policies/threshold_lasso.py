@@ -6,7 +6,7 @@ Ariu, Abe and Proutiere (2022), Algorithm 1. After t plays, with the lasso's the
                                                  S_2 = {j in S_1: |theta_j| > 4 penalty_t sqrt(|S_1|)},
 
 least squares on S_2 is what is played. The lasso minimises half the mean squared error, as in the authors' programs.
-Biases are not penalised by it but by a ridge of their own. All is fitted anew when a refit is due.
+All is fitted anew when a refit is due.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.linalg import Moments, descend, least_squares_on, means_under, moments, record, reduced
-from albatross.policies.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import compiled, diagnostics, init, resolve, score, tie_priority, update
+from albatross.linalg import Moments, descend, least_squares_on, moments, reduced
+from albatross.policies.greedy_lasso import GreedyLassoParameters, greedy_lasso
+from albatross.policies.schedule import refit
+from albatross.protocol import compiled, init, resolve, tie_priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +40,8 @@ class ThresholdLasso:
         checks.one_of("ties", self.ties, ("random", "first"))
 
 
-class ThresholdLassoParameters(NamedTuple):
-    penalty: float
-    bias_strength: float  # infinite without biases
-    random_ties: int
+class ThresholdLassoParameters(GreedyLassoParameters):
+    """`penalty` is as given."""
 
 
 class ThresholdLassoState(NamedTuple):
@@ -54,8 +53,7 @@ class ThresholdLassoState(NamedTuple):
 
 @resolve.register
 def resolve_threshold_lasso(policy: ThresholdLasso, n_arms, dim, horizon):
-    bias_strength = float(policy.bias_ridge) if policy.biases else math.inf
-    return ThresholdLassoParameters(float(policy.penalty), bias_strength, int(policy.ties == "random"))
+    return greedy_lasso(ThresholdLassoParameters, policy, policy.penalty)
 
 
 @init.register
@@ -85,16 +83,6 @@ def survivors(theta, penalty):
     return first & (np.abs(theta) > 4.0 * penalty * math.sqrt(first.sum()))
 
 
-@score.register
-def score_threshold_lasso(policy: ThresholdLassoParameters, state, offer, noise):
-    return means_under(state.sums, offer.contexts, state.theta, policy.bias_strength), np.zeros(state.priority.size)
-
-
-@observe.register
-def observe_threshold_lasso(policy: ThresholdLassoParameters, state, choice, reward, n):
-    record(state.sums, choice.arm, choice.action, reward, n)
-
-
 @refit.register
 def refit_threshold_lasso(policy: ThresholdLassoParameters, state):
     t = state.sums.pulls.sum()
@@ -104,14 +92,3 @@ def refit_threshold_lasso(policy: ThresholdLassoParameters, state):
     theta = least_squares_on(gram, cross, survivors(state.lasso, penalty))
     for j in range(theta.size):
         state.theta[j] = theta[j]
-
-
-@update.register
-def update_threshold_lasso(policy: ThresholdLassoParameters, state, choice, reward, n):
-    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
-
-
-@diagnostics.register
-def diagnostics_threshold_lasso(policy: ThresholdLassoParameters, state):
-    theta = state.theta.copy()
-    return {"pulls": state.sums.pulls.copy(), "theta_hat": theta, "support": np.flatnonzero(theta)}

@@ -367,7 +367,7 @@ def _simple_bandit(stored: Stored) -> Finding:
     pairs = {what: pair for what, pair in pairs.items() if pair[0].size}
     return Finding(
         [ratio(what, *pair, (-math.inf, 5.0)) for what, pair in pairs.items()],
-        [ratio(f"{what}: as good", *pair, (-math.inf, 1.1)) for what, pair in pairs.items()],
+        [ratio(what, *pair, (-math.inf, 1.1)) for what, pair in pairs.items()],
     )
 
 
@@ -400,10 +400,21 @@ def _exponent(wanted: tuple[float, float], *swept: tuple[str, str]) -> Callable[
             x, regret = np.asarray(rows["x"], dtype=float), np.array([list(each) for each in rows["regret"]]).T
             if len(x) > 1:
                 label = stored.summaries["scaling"]["policies"][f"{policy}, {part}"]["label"]
-                found.append(slope(f"{label}, {x[0]:.3g} to {x[-1]:.3g}", x, regret, wanted))
+                who = label.replace(", against T", "").split(", against")[0]  # the quantity says against what
+                found.append(slope(f"{who}, from {_plain(x[0])} to {_plain(x[-1])}", x, regret, wanted))
         return Finding(found)
 
     return measure
+
+
+def _plain(value: float) -> str:
+    """
+    >>> _plain(0.1), _plain(102_375.0), _plain(4.069e9)
+    ('0.1', '102,375', '4.1e9')
+    """
+    if value >= 1e6:
+        return f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
+    return f"{value:,.0f}" if value >= 1e3 else f"{value:g}"
 
 
 _OUR_NORM = (

@@ -19,7 +19,7 @@ _POINTS = 160  # of a curve; more cannot be told apart on a screen
 _USERS = 400  # dots of a policy
 _BLUE, _RED, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#8a8a8a"
 _SERIES = (_RED, _BLUE, _GREEN, "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES = {"uniform": "dot", "literal": "dash", "paper": "dot", "suplinucb": "dash", "linucb": "dot"}
+_DASHES = {"uniform": "dot", "literal": "dash", "paper": "dot", "suplinucb": "dash", "linucb": "dot", "biases": "dash"}
 
 
 class Figure(NamedTuple):
@@ -53,16 +53,19 @@ def _axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def _log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
-    """Labelled at powers of ten; where the values span less than two of them, at 2 and 5 as well.
+    """Labelled at powers of ten; at 2 and 5 as well where they are few, and at every third where they are many.
 
     >>> _log_axis("d", [50, 400])["ticktext"]
     ['50', '100', '200', '500']
+    >>> _log_axis("round", [400, 5e13])["ticktext"]
+    ['1k', '1M', '1B', '1T']
     """
     found = np.asarray(values, dtype=float)
     found = found[np.isfinite(found) & (found > 0.0)]
     low, high = (float(found.min()), float(found.max())) if found.size else (1.0, 10.0)
     digits = (1, 2, 5) if high < 100.0 * low else (1,)
-    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    every = 1 if high < 1e8 * low else 3  # more than eight labels do not fit on a phone
+    powers = range(every * math.floor(math.log10(low) / every - 1), math.ceil(math.log10(high)) + 2, every)
     ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [tick for tick in ticks if low / 1.3 <= tick <= 1.3 * high]
     return _axis(title, type="log", tickvals=inside, ticktext=[_in_words(tick) for tick in inside], **more)
@@ -78,6 +81,7 @@ def _in_words(value: float) -> str:
 
 def _layout(x: dict[str, Any], y: dict[str, Any], **more: Any) -> dict[str, Any]:
     legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
+    legend["tracegroupgap"] = 0
     return {"xaxis": x, "yaxis": y, "legend": legend, "margin": {"l": 8, "r": 12, "t": 8, "b": 8}, **more}
 
 
@@ -177,7 +181,8 @@ def _regret(rows: Mapping[str, np.ndarray], labels: Mapping[str, str]) -> list[F
     ]
     x, y = _axis("round", rangemode="tozero"), _axis("cumulative regret", rangemode="tozero")
     if far:
-        x = _log_axis("round", rounds, range=_numbers(np.log10(rounds[kept[[len(kept) // 8, -1]]])))
+        shown = rounds[kept[[len(kept) // 8, -1]]]
+        x = _log_axis("round", shown, range=_numbers(np.log10(shown)))
     if far or apart:  # from where the curves have come apart
         lowest = min(values[:, kept[len(kept) // 8]].mean() for values in curves.values())
         ends = [max(lowest, 1e-9) / 2.0, 1.5 * max(ends)]

@@ -11,7 +11,7 @@ from rich.table import Table
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Headings and a row a policy: its final number, and what else its entry holds, by epoch and by kind of user."""
-    entries = list(summary["policies"].values())
+    entries = [each for entry in summary["policies"].values() for each in entry.get("by_norm", {"": entry}).values()]
     epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]
     kinds = list(dict.fromkeys(kind for entry in entries for kind in entry.get("per_user", {})))
     several = summary["trials"] > 1
