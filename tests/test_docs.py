@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import click
 import pytest
+from sphinx.pycode import ModuleAnalyzer
 
+from albatross import environments
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS
 from albatross.policies import CATALOGUE
@@ -102,6 +105,17 @@ def test_every_policy_is_on_the_page(page):
     text = (ROOT / page).read_text()
     names = {entry.policy.__name__ for entry in CATALOGUE.values()}
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", text)] == []
+
+
+SETTINGS = [entry.policy for entry in CATALOGUE.values()]
+SETTINGS += [getattr(environments, name) for name in environments.__all__ if name[0].isupper()]
+
+
+@pytest.mark.parametrize("kind", SETTINGS, ids=lambda kind: kind.__name__)
+def test_every_parameter_is_documented_where_it_stands(kind):
+    said = ModuleAnalyzer.for_module(kind.__module__).find_attr_docs()
+    wanted = [(kind.__name__, field.name) for field in dataclasses.fields(kind)]
+    assert [each for each in wanted if each not in said] == []
 
 
 def test_every_command_and_option_is_documented():

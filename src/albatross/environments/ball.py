@@ -21,20 +21,19 @@ NOISES = ("gaussian", "uniform")
 class Ball:
     """theta* given, or drawn each trial: some coordinates at random, with random signs.
 
-    Their magnitudes are given, or `sparsity` of them evenly spaced from `smallest` up to what makes the norm 1. The
-    noise, of standard deviation `noise_sd`, is "gaussian" or "uniform".
+    Their magnitudes are given, or `sparsity` of them evenly spaced from `smallest` up to what makes the norm 1.
 
     >>> Ball(dim=200, sparsity=3, smallest=0.5).magnitudes.round(3).tolist()
     [0.5, 0.574, 0.648]
     """
 
-    dim: int
-    sparsity: int | None = None
-    smallest: float | None = None
-    magnitudes: Any = None  # (sparsity,)
-    theta: Any = None  # (d,)
-    noise_sd: float = 1.0
-    noise: str = "gaussian"
+    dim: int  #: d, all coordinates
+    sparsity: int | None = None  #: d*, coordinates in use
+    smallest: float | None = None  #: least magnitude of those
+    magnitudes: Any = None  #: (d*,) of those, instead of the two before
+    theta: Any = None  #: (d,) theta*, instead of all three
+    noise_sd: float = 1.0  #: standard deviation of the noise
+    noise: str = "gaussian"  #: "gaussian" or "uniform"
 
     n_arms = 1  # the ball as a whole
 

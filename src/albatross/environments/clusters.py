@@ -27,14 +27,14 @@ _LEAST_EIGENVALUE = 0.1  # of a component that is kept, against their mean
 class Clusters:
     """Rows in clusters; make one with `Clusters.from_rows`. Arms are in order of their size, the largest first."""
 
-    contexts: np.ndarray  # (n, d) of every row, arm after arm
-    means: np.ndarray  # (n,) expected reward of every row
-    residuals: np.ndarray  # (n,) noise, to be drawn from within the arm; all 0 where a row's rating is its reward
-    starts: np.ndarray  # (K + 1,) where each arm's rows begin
-    theta: np.ndarray  # (d,) of the least squares fit
-    biases: np.ndarray  # (K,)
-    eigenvalues: np.ndarray  # (d,) of the contexts' covariance within arms
-    mode: str  # "bootstrap", "rating" or "centroid"
+    contexts: np.ndarray  #: (n, d) of every row, arm after arm
+    means: np.ndarray  #: (n,) expected reward of every row
+    residuals: np.ndarray  #: (n,) noise, to be drawn from within the arm; all 0 where a row's rating is its reward
+    starts: np.ndarray  #: (K + 1,) where each arm's rows begin
+    theta: np.ndarray  #: (d,) of the least squares fit
+    biases: np.ndarray  #: (K,)
+    eigenvalues: np.ndarray  #: (d,) of the contexts' covariance within arms
+    mode: str  #: "bootstrap", "rating" or "centroid"
 
     @property
     def n_arms(self) -> int:

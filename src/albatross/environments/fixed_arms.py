@@ -30,12 +30,12 @@ class FixedArms:
     5.0
     """
 
-    n_arms: int
-    dim: int
-    arms: Any = "normal"
-    theta_norm: float = 1.0
-    theta: Any = None  # (d,)
-    noise_sd: float = 1.0
+    n_arms: int  #: K
+    dim: int  #: d, features of an arm
+    arms: Any = "normal"  #: (K, d), or how they are drawn: "normal", "cube" or "axes"
+    theta_norm: float = 1.0  #: norm of theta*
+    theta: Any = None  #: (d,) theta*; None: drawn
+    noise_sd: float = 1.0  #: standard deviation of the noise
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=1)

@@ -66,10 +66,10 @@ class Logged:
     Logged(3 rounds, n_arms=2, dim=1)
     """
 
-    contexts: Any  # an array, or Products
-    actions: Any  # (n,) counted from 0
-    rewards: Any  # (n,)
-    propensities: Any  # (n,) above 0, at most 1
+    contexts: Any  #: (n, K, d), an array or `Products`
+    actions: Any  #: (n,) counted from 0
+    rewards: Any  #: (n,)
+    propensities: Any  #: (n,) probabilities of the actions, above 0 and at most 1
 
     def __post_init__(self) -> None:
         contexts = self.contexts

@@ -25,13 +25,13 @@ class Mixture:
     Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None, covariance=None)
     """
 
-    n_arms: int
-    dim: int
-    theta_norm: float = 1.0
-    noise_sd: float = 1.0
-    theta: Any = None  # (d,)
-    biases: Any = None  # (K,)
-    covariance: Any = None  # (d, d)
+    n_arms: int  #: K
+    dim: int  #: d, features of an arm
+    theta_norm: float = 1.0  #: norm of theta*
+    noise_sd: float = 1.0  #: standard deviation of the noise
+    theta: Any = None  #: (d,) theta*; None: drawn
+    biases: Any = None  #: (K,); None: drawn
+    covariance: Any = None  #: (d, d) of contexts, may be of low rank; None: the identity
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=1)

@@ -29,14 +29,14 @@ class Nested:
     (20, 0.4472)
     """
 
-    n_arms: int
-    dims: tuple[int, ...]
-    true_dim: int | None = None
-    magnitude: float | None = None
-    theta: Any = None  # (d,)
-    noise_sd: float = 1.0
-    covariance: Any = None  # (d, d)
-    features: Any = None  # (n, d) or (n, K, d)
+    n_arms: int  #: K
+    dims: tuple[int, ...]  #: features of the maps, the last all of them
+    true_dim: int | None = None  #: features in use
+    magnitude: float | None = None  #: of theta* on each of those; None: of norm 1
+    theta: Any = None  #: (d,) theta*, instead of the two before
+    noise_sd: float = 1.0  #: standard deviation of the noise
+    covariance: Any = None  #: (d, d) of features; None: the identity
+    features: Any = None  #: (n, d) or (n, K, d) to draw from
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=2)

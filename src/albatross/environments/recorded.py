@@ -22,11 +22,11 @@ class Recorded:
     Recorded(9 rounds, n_arms=2, dim=1)
     """
 
-    contexts: Any
-    means: Any = None
-    noise: Any = None
-    rewards: Any = None
-    eligible: Any = None
+    contexts: Any  #: (T, K, d)
+    means: Any = None  #: (T, K) expected rewards
+    noise: Any = None  #: (T, K), added to them; None: 0
+    rewards: Any = None  #: (T, K), instead of means and noise
+    eligible: Any = None  #: (T, K) of booleans; None: every arm
 
     def __post_init__(self) -> None:
         contexts = checks.finite_array("contexts", self.contexts, (None, None, None))

@@ -66,21 +66,18 @@ _REASONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ALBDimFinite:
-    """ALB-Dim for finitely many arms (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 3).
+    """ALB-Dim for finitely many arms (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 3)."""
 
-    `dims` are the dimensions of the nested maps, the last one all features. `first_phase` None is (3.5 d)^2, so that
-    the first exploration has 3.5 samples a feature.
-    """
-
-    dims: tuple[int, ...]
-    first_phase: int | None = None
-    delta: float = 0.1
-    sigma: float = 1.0
-    inner: str = "suplinrel"
+    dims: tuple[int, ...]  #: features of the nested maps, the last all features
+    first_phase: int | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
+    delta: float = 0.1  #: of phase 0; halved from phase to phase
+    sigma: float = 1.0  #: standard deviation of the noise
+    inner: str = "suplinrel"  #: "suplinrel", "suplinucb" or "linucb"
+    #: b, what no context is longer than; None: b(delta) for standard normal features
     feature_bound: float | None = None
-    threshold: str = "pseudocode"
-    growth: tuple[int, int] = (25, 5)
-    ties: str = "random"
+    threshold: str = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
+    growth: tuple[int, int] = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))

@@ -50,19 +50,19 @@ _HARDLY_ANY = 1e-12  # ridge: ordinary least squares, but 0 along directions tha
 class ALBNorm:
     """ALB-Norm (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1)."""
 
-    norm_bound: float | None = None
-    explore: int | None = None
-    explore_arm: int | str = 0
-    delta_explore: float = 0.1
-    epoch_length: int = 100
-    delta: float = 0.1
-    sigma: float = 1.0
-    rho_min: float = 1.0
-    form: str = "main"
-    scale: float = 0.5
-    estimator: str = "centered"
-    restart: bool = False
-    ties: str = "random"
+    norm_bound: float | None = None  #: b_1; None: estimated from the first plays
+    explore: int | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
+    explore_arm: int | str = 0  #: the arm of those plays, or "random"
+    delta_explore: float = 0.1  #: that estimate may fail with this probability
+    epoch_length: int = 100  #: T_1, rounds of the first epoch
+    delta: float = 0.1  #: delta_1; halved from epoch to epoch
+    sigma: float = 1.0  #: standard deviation of the noise
+    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
+    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 0.5  #: c, a factor on all widths
+    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    restart: bool = False  #: forget all but each arm's first play when an epoch begins
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         if self.norm_bound is not None:

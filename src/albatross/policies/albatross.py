@@ -67,18 +67,14 @@ _SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are m
 
 @dataclass(frozen=True, kw_only=True)
 class Albatross:
-    """Albatross, this library's own policy; learns variances after MacKay (1992), index after MOSS (2009).
+    """Albatross, this library's own policy; learns variances after MacKay (1992), index after MOSS (2009)."""
 
-    `biases=False` says that contexts explain all there is; `sigma`, where it is known, is a start, and what the
-    certificate and the safeguard rest on.
-    """
-
-    sigma: float | None = None
-    biases: bool = True
-    delta: float = 0.05
-    certificate: bool = False
-    safeguard: bool = False
-    ties: str = "random"
+    sigma: float | None = None  #: standard deviation of the noise where it is known; None: learnt
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    delta: float = 0.05  #: certificate and safeguard may fail with this probability
+    certificate: bool = False  #: report a norm bound that is proved where sigma is given
+    safeguard: bool = False  #: fall back on optimism over the proved confidence set when losses exceed what it allows
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         if self.sigma is not None:

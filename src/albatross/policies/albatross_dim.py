@@ -43,14 +43,11 @@ PLAYS, REWARD = 0, 1  # last axis of the tally
 
 @dataclass(frozen=True, kw_only=True)
 class AlbatrossDim:
-    """Perturbed greedy play on a soft support (this library's own; prior of Stephens 2017).
+    """Perturbed greedy play on a soft support (this library's own; prior of Stephens 2017)."""
 
-    `sigma` is the noise level: better too large than too small. A posterior is kept for a share `beta` of the rounds.
-    """
-
-    sigma: float = 1.0
-    norm_bound: float = 1.0
-    beta: float = 0.1
+    sigma: float = 1.0  #: standard deviation of the noise; better too large than too small
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    beta: float = 0.1  #: a posterior is kept for this share of the rounds so far
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

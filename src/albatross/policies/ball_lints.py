@@ -36,10 +36,10 @@ from albatross.protocol import compiled, diagnostics, hold, init, noise_size, on
 class BallLinTS:
     """Linear Thompson sampling on the unit ball (Agrawal and Goyal 2013, Algorithm 1)."""
 
-    sigma: float = 1.0
-    ridge: float = 1.0
-    switch: float = 0.0
-    support: tuple[int, ...] | None = None
+    sigma: float = 1.0  #: standard deviation of the noise
+    ridge: float = 1.0  #: sigma^2 over the prior variance
+    switch: float = 0.0  #: draw anew when det V has grown by the factor 1 + switch; 0: every round
+    support: tuple[int, ...] | None = None  #: coordinates to play on; None: all
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

@@ -48,17 +48,14 @@ from albatross.protocol import (
 
 @dataclass(frozen=True, kw_only=True)
 class BallOFUL:
-    """OFUL on the unit ball (Abbasi-Yadkori, Pal and Szepesvari 2011, Figures 1 and 3).
+    """OFUL on the unit ball (Abbasi-Yadkori, Pal and Szepesvari 2011, Figures 1 and 3)."""
 
-    `switch` is C of the rarely switching form; 0 chooses anew every round. `support` lists the coordinates to play on.
-    """
-
-    sigma: float = 1.0
-    delta: float = 0.1
-    norm_bound: float = 1.0
-    ridge: float = 1.0
-    switch: float = 0.0
-    support: tuple[int, ...] | None = None
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    switch: float = 0.0  #: C of the rarely switching form; 0: a new action every round
+    support: tuple[int, ...] | None = None  #: coordinates to play on; None: all
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

@@ -49,13 +49,13 @@ _P, _PLAYED, _RHO, _ETA = 0, 1, 2, 3  # rows of the table
 
 @dataclass(frozen=True, kw_only=True)
 class Corral:
-    """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1); eta None is sqrt(M / T)."""
+    """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1)."""
 
-    bases: tuple[Any, ...]
-    horizon: int | None = None
-    eta: float | None = None
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    importance_weighting: bool = False
+    bases: tuple[Any, ...]  #: policies of any kinds
+    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    eta: float | None = None  #: learning rate; None: sqrt(M / T)
+    reward_range: tuple[float, float] = (0.0, 1.0)  #: rewards outside of it are cut
+    importance_weighting: bool = False  #: hand a base its reward over its probability
 
     def __post_init__(self) -> None:
         check_bases(self)

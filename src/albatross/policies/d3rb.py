@@ -33,17 +33,13 @@ from albatross.protocol import diagnostics, init, noise_size, reentrant, resolve
 
 @dataclass(frozen=True, kw_only=True)
 class D3RB:
-    """D3RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1).
+    """D3RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1)."""
 
-    `width` is c of the confidence in mean rewards and `least` the smallest coefficient, both in units of the reward.
-    With `share` every base learns from every reward.
-    """
-
-    bases: tuple[Any, ...]
-    delta: float = 0.01
-    width: float = 1.0
-    least: float = 1.0
-    share: bool = False
+    bases: tuple[Any, ...]  #: policies of any kinds
+    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
+    width: float = 1.0  #: c of the confidence in mean rewards, in units of the reward
+    least: float = 1.0  #: smallest coefficient d_min, in units of the reward
+    share: bool = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:
         check_balance(self)

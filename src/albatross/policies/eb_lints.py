@@ -42,10 +42,10 @@ _OCTAVES = 20  # ridges from 2^-20 to 2^20
 class EBLinTS:
     """Linear Thompson sampling (Agrawal and Goyal 2013) with an empirical-Bayes prior (MacKay 1992)."""
 
-    sigma: float = 1.0
-    bias_ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    bias_ridge: float = 1.0  #: sigma^2 over the prior variance of the biases
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

@@ -29,13 +29,13 @@ from albatross.protocol import compiled, diagnostics, init, resolve, score, upda
 class EBUCB:
     """Empirical-bound UCB (Suder and Laber 2025), with one noise level for all arms."""
 
-    norm_bound: float = 100.0
-    sigma: float = 1.0
-    delta: float = 1e-3
-    ridge: float = 0.2
-    warm_up: int = 50
-    biases: bool = True
-    ties: str = "random"
+    norm_bound: float = 100.0  #: what the norm certainly does not exceed; may be generous
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
+    ridge: float = 0.2  #: weight of the penalty, in units of sigma^2
+    warm_up: int = 50  #: rounds before the smallest bound seen is trusted
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("norm_bound", self.norm_bound)

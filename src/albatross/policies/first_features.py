@@ -28,8 +28,8 @@ from albatross.protocol import (
 class FirstFeatures:
     """A policy on one of nested feature maps, the first `dim` features (Foster, Krishnamurthy and Luo 2019)."""
 
-    policy: Any
-    dim: int
+    policy: Any  #: any policy for finitely many arms
+    dim: int  #: features that it sees
 
     def __post_init__(self) -> None:
         checks.whole("dim", self.dim, least=1)

@@ -21,9 +21,9 @@ from albatross.protocol import diagnostics, init, resolve, score, update
 class Greedy:
     """Greedy on ridge regression (Bastani, Bayati and Khosravi 2021, Algorithm 1)."""
 
-    ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("ridge", self.ridge)

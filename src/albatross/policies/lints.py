@@ -19,10 +19,10 @@ from albatross.protocol import diagnostics, init, noise_size, resolve, score, up
 class LinTS:
     """Linear Thompson sampling (Agrawal and Goyal 2013, Algorithm 1)."""
 
-    sigma: float = 1.0
-    ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    ridge: float = 1.0  #: sigma^2 over the prior variance
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

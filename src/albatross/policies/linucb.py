@@ -18,10 +18,10 @@ from albatross.protocol import diagnostics, init, resolve, score, update
 class LinUCB:
     """LinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 1)."""
 
-    alpha: float = 1.0
-    ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    alpha: float = 1.0  #: widths, in posterior standard deviations at noise 1
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.at_least_zero("alpha", self.alpha)

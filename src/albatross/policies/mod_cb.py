@@ -55,12 +55,12 @@ _NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not expla
 class ModCB:
     """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
 
-    dims: tuple[int, ...]
-    delta: float = 0.1
-    alpha: float = 1.0
-    ridge: float = 1.0
-    covariance: Any = None  # (d, d)
-    exponent: float = 1 / 3
+    dims: tuple[int, ...]  #: features of the nested maps, the last all features
+    delta: float = 0.1  #: the tests may err with this probability
+    alpha: float = 1.0  #: of LinUCB, which plays on the map
+    ridge: float = 1.0  #: of LinUCB
+    covariance: Any = None  #: (d, d) of all arms' features; None: estimated from what is offered
+    exponent: float = 1 / 3  #: of K / t, the probability to explore
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))

@@ -28,11 +28,11 @@ from albatross.protocol import compiled, diagnostics, init, resolve, score, upda
 class NAOFUL:
     """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022)."""
 
-    sigma: float = 1.0
-    delta: float = 0.1
-    decay: float = 2.0
-    biases: bool = True
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    decay: float = 2.0  #: how fast the ridge fades: as t to the power of -decay
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

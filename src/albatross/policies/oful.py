@@ -19,12 +19,12 @@ from albatross.protocol import diagnostics, init, resolve, score, update
 class OFUL:
     """OFUL on finitely many arms (Abbasi-Yadkori, Pal and Szepesvari 2011, Figure 1)."""
 
-    norm_bound: float = 1.0
-    sigma: float = 1.0
-    delta: float = 0.1
-    ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    norm_bound: float = 1.0  #: what the norm of [mu; theta] is at most, without biases that of theta
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.at_least_zero("norm_bound", self.norm_bound)

@@ -34,15 +34,15 @@ from albatross.protocol import Choice, diagnostics, init, pick_best, resolve, se
 class OSOM:
     """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
 
-    norm_bound: float = 1.0
-    horizon: int | None = None
-    delta: float = 0.1
-    sigma: float = 1.0
-    rho_min: float = 1.0
-    form: str = "main"
-    scale: float = 0.5
-    estimator: str = "centered"
-    ties: str = "random"
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    sigma: float = 1.0  #: standard deviation of the noise
+    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
+    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 0.5  #: c, a factor on all widths
+    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.at_least_zero("norm_bound", self.norm_bound)

@@ -43,18 +43,15 @@ _BALANCE, _ELIMINATE, _DYNAMIC = range(3)
 
 @dataclass(frozen=True, kw_only=True)
 class RegretBalancing:
-    """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021).
+    """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021)."""
 
-    `coefficients` of the bounds, by default sqrt(d) with the features that each base sees. `width` is c of the
-    confidence in mean rewards, in units of the reward. With `share` every base learns from every reward.
-    """
-
-    bases: tuple[Any, ...]
+    bases: tuple[Any, ...]  #: policies of any kinds
+    #: of the bases' bounds coefficient sqrt(n); None: sqrt(d), with the features that a base sees
     coefficients: tuple[float, ...] | None = None
-    rule: str = "balance"
-    delta: float = 0.01
-    width: float = 1.0
-    share: bool = False
+    rule: str = "balance"  #: "balance", "eliminate" or "dynamic"
+    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
+    width: float = 1.0  #: c of the confidence in mean rewards, in units of the reward
+    share: bool = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:
         check_balance(self)

@@ -27,11 +27,11 @@ from albatross.protocol import compiled, init, resolve, tie_priority
 class SALasso:
     """The sparsity-agnostic lasso bandit (Oh, Iyengar and Zeevi 2021, Algorithm 1)."""
 
-    sigma: float = 1.0
-    feature_bound: float = 1.0
-    bias_ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    feature_bound: float = 1.0  #: x_max of the penalty, 1 in the authors' programs
+    bias_ridge: float = 1.0  #: weight of the penalty on biases
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

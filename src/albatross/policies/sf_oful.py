@@ -45,11 +45,11 @@ from albatross.protocol import compiled, diagnostics, init, resolve, score, upda
 class SFOFUL:
     """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1."""
 
-    sigma: float = 1.0
-    delta: float = 0.1
-    ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

@@ -32,11 +32,12 @@ from albatross.protocol import compiled, init, resolve, tie_priority
 class SupLinUCB:
     """SupLinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 3)."""
 
-    horizon: int | None = None
-    delta: float = 0.1
-    sigma: float = 1.0
+    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    sigma: float = 1.0  #: standard deviation of the noise
+    #: b, what no context is longer than; None: b(delta) for standard normal features
     feature_bound: float | None = None
-    ties: str = "random"
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         check_staged(self)

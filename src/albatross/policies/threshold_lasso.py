@@ -28,10 +28,10 @@ from albatross.protocol import compiled, init, resolve, tie_priority
 class ThresholdLasso:
     """The thresholded lasso bandit (Ariu, Abe and Proutiere 2022, Algorithm 1)."""
 
-    penalty: float = 0.02
-    bias_ridge: float = 1.0
-    biases: bool = True
-    ties: str = "random"
+    penalty: float = 0.02  #: lambda_0, the penalty's factor that does not change with t
+    bias_ridge: float = 1.0  #: weight of the penalty on biases
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("penalty", self.penalty)

@@ -23,11 +23,11 @@ class UCB:
     UCB(sigma=0.5, delta=0.1, form='appendix', scale=1.0, ties='random')
     """
 
-    sigma: float = 1.0
-    delta: float = 0.1
-    form: str = "appendix"
-    scale: float = 1.0
-    ties: str = "random"
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    form: str = "appendix"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 1.0  #: c, a factor on all widths
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("sigma", self.sigma)

@@ -19,8 +19,8 @@ from albatross.protocol import diagnostics, init, resolve, score, update
 class UCB1:
     """UCB1 (Auer, Cesa-Bianchi and Fischer 2002, Figure 1)."""
 
-    scale: float = 1.0
-    ties: str = "random"
+    scale: float = 1.0  #: length of the interval that rewards lie in
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
     def __post_init__(self) -> None:
         checks.positive("scale", self.scale)
