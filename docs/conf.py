@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from typing import Any
@@ -72,7 +73,13 @@ def skip_fields(app: Any, what: str, name: str, subject: Any, skip: bool, option
     return True if str(getattr(subject, "__doc__", "")).startswith("Alias for field number") else None
 
 
+def without_fields(app: Any, what: str, name: str, subject: Any, *_: Any) -> tuple[str, str] | None:
+    """Parameters of a dataclass stand with what they mean, below its name."""
+    return ("", "") if dataclasses.is_dataclass(subject) else None
+
+
 def setup(app: Any) -> None:
-    """Connect the two above."""
+    """Connect the three above."""
+    app.connect("autodoc-process-signature", without_fields)
     app.connect("autodoc-process-docstring", as_plain_text)
     app.connect("autodoc-skip-member", skip_fields)
