@@ -1,59 +1,150 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
+import sys
 import time
+from functools import partial
 
 import pytest
 from rich.console import Console
 
-from albatross.cli.whole_run import Pace, WholeRun
+from albatross.cli.whole_run import Bar, Pace, run_parts
 from albatross.simulation import progress_bar
 
 
 def test_a_run_is_as_far_as_its_parts_are_expected_to_take():
     pace = Pace({"a": 10.0, "b": 30.0})
-    assert pace.share("a", 5.0) == pytest.approx(5 / 40)
-    assert pace.left("a", 5.0) == pytest.approx(35.0)
-    pace.finish("a", 20.0)  # twice as slow as expected
-    assert pace.share("b", 30.0) == pytest.approx((10 + 15) / 40)
-    assert pace.left("b", 30.0) == pytest.approx(2 * 15.0)
+    pace.begin("a", 100.0)
+    assert pace.share(105.0) == pytest.approx(5 / 40)
+    assert pace.left(105.0) == pytest.approx(35.0)
+    pace.finish("a", 120.0)  # twice as slow as expected
+    pace.begin("b", 120.0)
+    assert pace.share(150.0) == pytest.approx((10 + 15) / 40)
+    assert pace.left(150.0) == pytest.approx(2 * 15.0)
+
+
+def test_parts_side_by_side_share_what_is_left():
+    pace = Pace({"a": 10.0, "b": 10.0, "c": 20.0})
+    pace.begin("a", 0.0)
+    pace.begin("b", 0.0)
+    assert pace.left(5.0) == pytest.approx((5 + 5 + 20) / 2)
+    assert (pace.running, pace.done) == (["a", "b"], 0)
 
 
 def test_a_part_that_takes_too_long_is_almost_done():
-    assert Pace({"a": 1.0}).share("a", 100.0) == pytest.approx(0.97)
+    pace = Pace({"a": 1.0})
+    pace.begin("a", 0.0)
+    assert pace.share(100.0) == pytest.approx(0.97)
 
 
-def test_a_part_that_was_done_before_says_nothing_of_the_machine():
-    pace = Pace({"a": 10.0, "b": 10.0})
-    pace.finish("a", 0.0)
-    assert pace.left("b", 0.0) == pytest.approx(10.0)
-
-
-def test_the_bar_says_which_part_runs_and_how_long_it_may_take():
+def test_the_bar_says_which_parts_run_and_how_long_they_may_take():
     written = io.StringIO()
-    console = Console(file=written, force_terminal=True, width=100)
-    whole = WholeRun({"panel a": 200.0, "panel b": 400.0}, console)
-    with whole.part("panel a"):
-        time.sleep(0.7)
-    assert "panel a, 1 of 2" in written.getvalue()
+    with Bar({"panel a": 200.0, "panel b": 400.0}, Console(file=written, force_terminal=True, width=100)) as bar:
+        bar.begin("panel a")
+        time.sleep(1.2)
+    assert "panel a (0 of 2 done)" in written.getvalue()
     assert "about 10 min left" in written.getvalue()
 
 
-def test_elsewhere_than_on_a_terminal_it_names_the_part():
+def test_elsewhere_than_on_a_terminal_it_says_what_begins():
     written = io.StringIO()
-    with WholeRun({"panel a": 1.0}, Console(file=written)).part("panel a"):
-        pass
-    assert written.getvalue() == "panel a, 1 of 1\n"
+    list(run_parts({"panel a": str}, {"panel a": 1.0}, Console(file=written)))
+    assert written.getvalue() == "panel a begins; 0 of 1 are done\n"
+
+
+def draw_a_bar():
+    with progress_bar(10, None) as advance:
+        advance(1)  # rich would refuse a second live display
+    return "drawn"
 
 
 def test_no_second_bar_is_drawn_within(monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    whole = WholeRun({"a": 1.0}, Console(file=io.StringIO(), force_terminal=True))
-    with whole.part("a"), progress_bar(10, None) as advance:
-        advance(1)  # rich would refuse a second live display
+    console = Console(file=io.StringIO(), force_terminal=True)
+    assert list(run_parts({"a": draw_a_bar}, {"a": 1.0}, console)) == [("a", "drawn")]
 
 
-def test_an_error_within_ends_the_bar():
-    whole = WholeRun({"a": 1.0}, Console(file=io.StringIO(), force_terminal=True))
-    with pytest.raises(KeyError), whole.part("a"):
-        raise KeyError
+def fail():
+    raise KeyError("no")
+
+
+@pytest.mark.parametrize("others", [{}, {"b": partial(time.sleep, 60.0)}], ids=["alone", "beside another"])
+def test_an_error_within_ends_the_run(others):
+    parts = {"a": fail, **others}
+    begun = time.monotonic()
+    with pytest.raises(KeyError, match="no"):
+        list(run_parts(parts, dict.fromkeys(parts, 1.0), Console(file=io.StringIO(), force_terminal=True)))
+    assert time.monotonic() - begun < 30.0
+
+
+def test_a_process_that_is_killed_ends_the_run_in_words():
+    parts = {"killed": partial(os.abort), "b": partial(time.sleep, 60.0)}
+    with pytest.raises(OSError, match="ended from outside"):
+        list(run_parts(parts, dict.fromkeys(parts, 1.0), Console(file=io.StringIO())))
+
+
+def test_nothing_to_run_is_nothing():
+    assert list(run_parts({}, {}, Console(file=io.StringIO(), force_terminal=True))) == []
+
+
+def test_every_part_is_run_once_in_processes_of_their_own():
+    parts = {str(number): partial(pow, number, 2) for number in range(5)} | {"who": os.getpid}
+    found = dict(run_parts(parts, dict.fromkeys(parts, 1.0), Console(file=io.StringIO())))
+    assert found.pop("who") != os.getpid()
+    assert found == {str(number): number**2 for number in range(5)}
+
+
+# Two parts: one that ignores what it is told, as a finalizer would, and one that removes what it left half done.
+STUBBORN = """
+import sys, time
+from functools import partial
+from pathlib import Path
+from rich.console import Console
+from albatross.cli.whole_run import run_parts
+
+def deaf(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.1)
+        except SystemExit:
+            pass
+
+def tidy(path):
+    path.touch()
+    try:
+        time.sleep(60.0)
+    finally:
+        path.unlink()
+
+if __name__ == "__main__":
+    parts = {"deaf": partial(deaf, 60.0), "tidy": partial(tidy, Path(sys.argv[1]))}
+    list(run_parts(parts, dict.fromkeys(parts, 1.0), Console(stderr=True)))
+"""
+
+
+def test_ctrl_c_ends_all_processes_soon_and_in_order(tmp_path):
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    half = tmp_path / "half"
+    command = [sys.executable, str(tmp_path / "stubborn.py"), str(half)]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    for _ in range(600):
+        if half.exists():
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("it did not begin")
+    time.sleep(0.5)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    assert running.wait(30.0) != 0
+    assert not half.exists()
+    for _ in range(100):  # nobody is left, but the one who cleans up after them a moment longer
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process goes on")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
+from contextlib import closing
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,11 @@ def reproduce(
     """
     from rich.console import Console
 
-    from albatross.cli.whole_run import WholeRun
+    from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.experiments import race as racing
     from albatross.report.page import write_report
     from albatross.report.stored import Stored
-    from albatross.report.tables import print_panel
 
     console = Console()
     everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
@@ -102,26 +102,36 @@ def reproduce(
         known = {name: panel.in_short() for name, panel in known.items()}
     numbers = {name: known[name].trials if trials is None else trials for name in known}
     expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in known}
-    whole = WholeRun({name: expected.get(name, racing.QUICK_SECONDS) for name in chosen}, Console(stderr=True))
+    parts: dict[str, Callable[[], Any]] = {}
     for name in chosen:
         if name == "race":
-            with whole.part(name):
-                finished = racing.run_all(racing.catalogue(quick=True), out=out, seed=seed)
-            for title, result in finished.items():
-                _print_race(console, title, result)
-        else:
-            summary = results.finished(known[name], trials=numbers[name], seed=seed, out=out)
-            if summary is None:
-                if why := results.why_again(known[name], trials=numbers[name], seed=seed, out=out):
-                    console.print(f"{why}: it is made again.", highlight=False)
-                with whole.part(name):
-                    summary = results.run(known[name], trials=numbers[name], seed=seed, out=out)
-            else:
-                whole.skip(name)
-                console.print(f"Panel {name} is in {out / name} already.", highlight=False)
-            print_panel(console, summary)
-        console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
+            parts[name] = partial(racing.run_all, racing.catalogue(quick=True), out=out, seed=seed)
+            continue
+        given: Any = {"trials": numbers[name], "seed": seed, "out": out}
+        summary = results.finished(known[name], **given)
+        if summary is not None:
+            console.print(f"Panel {name} is in {out / name} already.", highlight=False)
+            _print_part(console, name, summary, out)
+            continue
+        if why := results.why_again(known[name], **given):
+            console.print(f"{why}: it is made again.", highlight=False)
+        parts[name] = partial(results.run, known[name], **given)
+    with closing(run_parts(parts, {"race": racing.QUICK_SECONDS, **expected}, Console(stderr=True))) as ended:
+        for name, found in ended:
+            _print_part(console, name, found, out)
     console.print(f"Everything on one page: {write_report(out)}", highlight=False)
+
+
+def _print_part(console: Any, name: str, found: Any, out: Path) -> None:
+    """What a panel's summary, or the race, says."""
+    from albatross.report.tables import print_panel
+
+    if name == "race":
+        for title, result in found.items():
+            _print_race(console, title, result)
+    else:
+        print_panel(console, found)
+    console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
 
 
 # Options of `compare` that only some problems have.

@@ -1,95 +1,194 @@
-"""One bar for a run of many parts: by what each is expected to take, and by how fast this machine has been so far."""
+"""A run of many parts: several at once, in processes of their own, under one bar for the whole.
+
+Trials run in threads, but compiling does not: it is for its sake that parts run side by side.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import active_children, get_context
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from albatross.simulation import without_bars
+from albatross.simulation import default_workers, without_bars
 
+_MOST_AT_ONCE = 4  # processes; each takes some hundred megabytes
+_GRACE = 2.0  # seconds to remove what is half done
 _ALMOST = 0.97  # of a part that takes longer than expected
 
 
+def run_parts(
+    parts: Mapping[str, Callable[[], Any]], expected: Mapping[str, float], console: Console
+) -> Generator[tuple[str, Any], None, None]:
+    """What every part gives, in the order in which they end; the longest begin first."""
+    if not parts:
+        return
+    order = sorted(parts, key=lambda name: -expected[name])
+    at_once = min(len(parts), default_workers(), _MOST_AT_ONCE)
+    with _workers(at_once) as run_all, Bar({name: expected[name] for name in order}, console) as bar:
+        begun = iter(order)
+        ended = run_all(_run, [(name, parts[name]) for name in order])
+        for _ in range(at_once):
+            bar.begin(next(begun))
+        for name, found in ended:
+            bar.finish(name)
+            with bar.away():
+                yield name, found
+            for following in begun:
+                bar.begin(following)
+                break
+
+
+@contextmanager
+def _workers(at_once: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A `map` over processes that gives what is done first, or the plain one."""
+    if at_once < 2:
+        yield map
+        return
+    with ProcessPoolExecutor(at_once, get_context("spawn"), _obey_the_parent) as pool:
+        try:
+            yield lambda run, work: (each.result() for each in as_completed([pool.submit(run, part) for part in work]))
+        except BaseException as error:
+            for worker in active_children():
+                worker.terminate()
+            pool.shutdown(cancel_futures=True)
+            if isinstance(error, BrokenProcessPool):
+                raise ChildProcessError(
+                    "a process of this run was ended from outside, maybe for want of memory; the same command goes on "
+                    "where it stopped"
+                ) from None
+            raise
+
+
+def _run(part: tuple[str, Callable[[], Any]]) -> tuple[str, Any]:
+    name, run = part
+    try:
+        with without_bars():
+            return name, run()
+    except SystemExit:  # the parent's word; what was half done has been removed, and no thread is waited for
+        os._exit(1)
+
+
+def _obey_the_parent() -> None:
+    """Ctrl-C is for the parent, who then ends this process: in order, so that nothing half done stays behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(*_: object) -> None:
+    # An exception that meets a finalizer is ignored; the parent would wait for ever.
+    in_any_case = threading.Timer(_GRACE, os._exit, [1])
+    in_any_case.daemon = True
+    in_any_case.start()
+    sys.exit(1)
+
+
 class Pace:
-    """How far a run is, from the expected seconds of its parts and the real ones of those that are done."""
+    """How far a run is, from the seconds that its parts are expected to take and those that they took."""
 
     def __init__(self, expected: Mapping[str, float]) -> None:
         self._expected = dict(expected)
-        self._done: dict[str, float] = {}
+        self._begun: dict[str, float] = {}
+        self._took: dict[str, float] = {}
 
-    def finish(self, name: str, seconds: float) -> None:
-        """A part is done, and took so long."""
-        self._done[name] = seconds
+    def begin(self, name: str, now: float) -> None:
+        """A part begins."""
+        self._begun[name] = now
 
-    def share(self, name: str, seconds: float) -> float:
-        """How much of the whole is done, so many seconds into this part."""
-        now = min(seconds / (self._expected[name] * self._slowness()), _ALMOST) * self._expected[name]
-        return (sum(self._expected[part] for part in self._done) + now) / sum(self._expected.values())
+    def finish(self, name: str, now: float) -> None:
+        """A part is done."""
+        self._took[name] = now - self._begun[name]
 
-    def left(self, name: str, seconds: float) -> float:
-        """Seconds that are left."""
-        return (1.0 - self.share(name, seconds)) * sum(self._expected.values()) * self._slowness()
+    @property
+    def running(self) -> list[str]:
+        """The parts that have begun and are not done."""
+        return [name for name in self._begun if name not in self._took]
+
+    @property
+    def done(self) -> int:
+        """How many parts are."""
+        return len(self._took)
+
+    def share(self, now: float) -> float:
+        """How much of the whole is done."""
+        done = sum(self._expected[name] for name in self._took)
+        for name in self.running:
+            wanted = self._expected[name] * self._slowness()
+            done += min((now - self._begun[name]) / wanted, _ALMOST) * self._expected[name]
+        return done / sum(self._expected.values())
+
+    def left(self, now: float) -> float:
+        """Seconds that are left, if as many parts go on side by side as now."""
+        work = (1.0 - self.share(now)) * sum(self._expected.values())
+        return work * self._slowness() / max(len(self.running), 1)
 
     def _slowness(self) -> float:
-        """Of this machine against the one that the expectations are of; parts that were done before say nothing."""
-        real = {name: seconds for name, seconds in self._done.items() if seconds > 0.0}
-        return sum(real.values()) / sum(self._expected[name] for name in real) if real else 1.0
+        """Of this machine, with all that it does at once, against the one that the expectations are of."""
+        if not self._took:
+            return 1.0
+        return sum(self._took.values()) / sum(self._expected[name] for name in self._took)
 
 
-class WholeRun:
-    """Draws the bar while a part runs; on anything but a terminal it only says which part begins."""
+class Bar:
+    """Draws how far a run is and how long it may still take; elsewhere than on a terminal it says what begins."""
 
     def __init__(self, expected: Mapping[str, float], console: Console) -> None:
-        self._pace, self._console = Pace(expected), console
-        self._names = list(expected)
+        self._pace, self._of, self._console = Pace(expected), len(expected), console
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"))
+        self._progress = Progress(*columns, TextColumn("{task.fields[left]}"), console=console, transient=True)
+        self._task = self._progress.add_task("", total=1.0, left="")
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._draw, daemon=True)
 
-    def skip(self, name: str) -> None:
-        """A part that was done before."""
-        self._pace.finish(name, 0.0)
+    def begin(self, name: str) -> None:
+        """A part begins."""
+        self._pace.begin(name, time.monotonic())
+        if not self._console.is_terminal:
+            self._console.print(f"{name} begins; {self._pace.done} of {self._of} are done", highlight=False)
+
+    def finish(self, name: str) -> None:
+        """A part is done."""
+        self._pace.finish(name, time.monotonic())
+
+    def __enter__(self) -> Bar:
+        if self._console.is_terminal:
+            self._progress.start()
+            self._clock.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._console.is_terminal:
+            self._progress.stop()
 
     @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Run one part in here."""
-        begun = time.monotonic()
-        title = f"{name}, {self._names.index(name) + 1} of {len(self._names)}"
-        with without_bars():
-            if self._console.is_terminal:
-                with self._bar(name, title, begun):
-                    yield
-            else:
-                self._console.print(title, highlight=False)
-                yield
-        self._pace.finish(name, time.monotonic() - begun)
+    def away(self) -> Iterator[None]:
+        """Something else is printed in here."""
+        if not self._console.is_terminal:
+            yield
+            return
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()
 
-    @contextmanager
-    def _bar(self, name: str, title: str, begun: float) -> Iterator[None]:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:3.0f} %  {task.fields[left]}"),
-        )
-        over = threading.Event()
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task(title, total=1.0, left="")
-
-            def draw() -> None:
-                while True:
-                    seconds = time.monotonic() - begun
-                    minutes = self._pace.left(name, seconds) / 60.0
-                    left = f"about {minutes:.0f} min left" if minutes >= 1.0 else "less than a minute left"
-                    bar.update(task, completed=self._pace.share(name, seconds), left=left)
-                    if over.wait(0.5):
-                        return
-
-            clock = threading.Thread(target=draw, daemon=True)
-            clock.start()
-            try:
-                yield
-            finally:
-                over.set()
-                clock.join()
+    def _draw(self) -> None:
+        while True:
+            now = time.monotonic()
+            minutes = self._pace.left(now) / 60.0
+            left = f"about {minutes:.0f} min left" if minutes >= 1.0 else "less than a minute left"
+            what = f"{', '.join(self._pace.running)} ({self._pace.done} of {self._of} done)"
+            self._progress.update(self._task, description=what, completed=self._pace.share(now), left=left)
+            if self._over.wait(0.5):
+                return
