@@ -109,9 +109,7 @@ class Agent:
         checks.whole("n_arms", n_arms, least=1)
         checks.whole("dim", dim, least=1)
         checks.whole("max_pending", max_pending, least=1)
-        if not isinstance(seed, np.random.SeedSequence | None):
-            checks.whole("seed", seed, least=0)
-        rng = np.random.Generator(np.random.SFC64(seed))
+        rng = checks.generator("seed", seed)
         n_arms, dim = int(n_arms), int(dim)  # type: ignore[arg-type]
         parameters = resolve(policy, n_arms, dim, None)
         state = init(parameters, n_arms, dim, rng)

@@ -43,6 +43,13 @@ def whole(name: str, value: Any, *, least: int) -> None:
         raise ValueError(f"{name} must be a whole number >= {least}, not {value!r}")
 
 
+def generator(name: str, seed: Any) -> np.random.Generator:
+    """From a whole number or a SeedSequence; from None one that nobody has seen before."""
+    if not isinstance(seed, np.random.SeedSequence | None):
+        whole(name, seed, least=0)
+    return np.random.Generator(np.random.SFC64(seed))
+
+
 def rounds(name: str, value: Any) -> None:
     """A number of rounds: past 2^53 floats no longer count one by one."""
     whole(name, value, least=1)

@@ -164,15 +164,13 @@ class Fleet:
             checks.whole(name, value, least=1)
         if horizon is not None:
             checks.rounds("horizon", horizon)
-        if not isinstance(seed, np.random.SeedSequence | None):
-            checks.whole("seed", seed, least=0)
+        self._rng = checks.generator("seed", seed)
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
             raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
         self.policy, self.n_arms, self.dim = policy, int(n_arms), int(dim)
         self.horizon = None if horizon is None else int(horizon)
         self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
-        self._rng = np.random.Generator(np.random.SFC64(seed))
         self._states = self._newcomers(int(n_users))
         self._pending = np.zeros((n_users, n_arms), np.int32)  # choices of each arm whose reward has not come yet
         self._lock = threading.Lock()
