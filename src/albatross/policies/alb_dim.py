@@ -74,12 +74,12 @@ class ALBDim:
     """ALB-Dim on the unit ball (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 2)."""
 
     first_phase: int | None = None  #: T_0, rounds of the first phase; None: 20 d
-    delta: float = 0.1  #: of phase 0; halved from phase to phase
+    delta: float = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
     sigma: float = 1.0  #: standard deviation of the noise
-    switch: float = 0.0  #: C of the rarely switching OFUL inside; 0: a new action every round
+    switch: float = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     threshold: str = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
     exploration: str = "sphere"  #: actions on the "sphere", in the "ball", or "gaussian" N(0, I)
-    on_few_samples: str = "all"  #: before there are d samples: "all" coordinates, or the "min-norm" solution is cut
+    on_few_samples: str = "all"  #: while samples do not determine theta: "all" coordinates, or cut the "min-norm" fit
     on_empty: str = "all"  #: where no coordinate is left: "all" of them, or play "zero"
     growth: tuple[int, int] = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
     inner: str = "oful"  #: "oful" or "lints", what is played on the active coordinates

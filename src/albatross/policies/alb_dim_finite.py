@@ -70,10 +70,10 @@ class ALBDimFinite:
 
     dims: tuple[int, ...]  #: features of the nested maps, the last all features
     first_phase: int | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
-    delta: float = 0.1  #: of phase 0; halved from phase to phase
+    delta: float = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
     sigma: float = 1.0  #: standard deviation of the noise
     inner: str = "suplinrel"  #: "suplinrel", "suplinucb" or "linucb"
-    #: b, what no context is longer than; None: b(delta) for standard normal features
+    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
     feature_bound: float | None = None
     threshold: str = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
     growth: tuple[int, int] = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored

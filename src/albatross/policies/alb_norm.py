@@ -55,7 +55,7 @@ class ALBNorm:
     explore_arm: int | str = 0  #: the arm of those plays, or "random"
     delta_explore: float = 0.1  #: that estimate may fail with this probability
     epoch_length: int = 100  #: T_1, rounds of the first epoch
-    delta: float = 0.1  #: delta_1; halved from epoch to epoch
+    delta: float = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
     sigma: float = 1.0  #: standard deviation of the noise
     rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
     form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A

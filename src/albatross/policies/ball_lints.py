@@ -38,7 +38,7 @@ class BallLinTS:
 
     sigma: float = 1.0  #: standard deviation of the noise
     ridge: float = 1.0  #: sigma^2 over the prior variance
-    switch: float = 0.0  #: draw anew when det V has grown by the factor 1 + switch; 0: every round
+    switch: float = 0.0  #: C: a new draw when det V has grown by the factor 1 + C; 0: every round
     support: tuple[int, ...] | None = None  #: coordinates to play on; None: all
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ class BallOFUL:
     delta: float = 0.1  #: the confidence set may fail with this probability
     norm_bound: float = 1.0  #: what the norm of theta* is at most
     ridge: float = 1.0  #: weight of the penalty on the parameter's length
-    switch: float = 0.0  #: C of the rarely switching form; 0: a new action every round
+    switch: float = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     support: tuple[int, ...] | None = None  #: coordinates to play on; None: all
 
     def __post_init__(self) -> None:

@@ -37,8 +37,8 @@ class D3RB:
 
     bases: tuple[Any, ...]  #: policies of any kinds
     delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
-    width: float = 1.0  #: c of the confidence in mean rewards, in units of the reward
-    least: float = 1.0  #: smallest coefficient d_min, in units of the reward
+    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
+    least: float = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn
     share: bool = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:

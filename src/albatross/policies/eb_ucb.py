@@ -29,7 +29,7 @@ from albatross.protocol import compiled, diagnostics, init, resolve, score, upda
 class EBUCB:
     """Empirical-bound UCB (Suder and Laber 2025), with one noise level for all arms."""
 
-    norm_bound: float = 100.0  #: what the norm certainly does not exceed; may be generous
+    norm_bound: float = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
     sigma: float = 1.0  #: standard deviation of the noise
     delta: float = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
     ridge: float = 0.2  #: weight of the penalty, in units of sigma^2

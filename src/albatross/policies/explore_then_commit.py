@@ -38,9 +38,9 @@ _FOR_EVER = 2**53
 class ExploreThenCommit:
     """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
     sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: any coordinate that is 0 is kept with at most this probability
+    delta: float = 0.1  #: some coordinate that is 0 is kept with at most this probability
 
     def __post_init__(self) -> None:
         if self.horizon is not None:

@@ -60,7 +60,7 @@ class ModCB:
     alpha: float = 1.0  #: of LinUCB, which plays on the map
     ridge: float = 1.0  #: of LinUCB
     covariance: Any = None  #: (d, d) of all arms' features; None: estimated from what is offered
-    exponent: float = 1 / 3  #: of K / t, the probability to explore
+    exponent: float = 1 / 3  #: a random arm is played with probability (K / t)^exponent
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))

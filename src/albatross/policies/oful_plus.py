@@ -27,8 +27,8 @@ class OFULPlus:
     """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); told the true norm, the paper's oracle."""
 
     norm_bound: float = 1.0  #: what the norm of theta* is at most
-    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
-    delta: float = 0.1  #: the confidence set may fail with this probability
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: float = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
     sigma: float = 1.0  #: standard deviation of the noise
     rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
     form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A

@@ -46,11 +46,13 @@ class RegretBalancing:
     """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021)."""
 
     bases: tuple[Any, ...]  #: policies of any kinds
-    #: of the bases' bounds coefficient sqrt(n); None: sqrt(d), with the features that a base sees
+    #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
     coefficients: tuple[float, ...] | None = None
-    rule: str = "balance"  #: "balance", "eliminate" or "dynamic"
+    rule: str = (
+        "balance"  #: "balance" empirical regrets, "eliminate" refuted bases for good, or "dynamic": until they recover
+    )
     delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
-    width: float = 1.0  #: c of the confidence in mean rewards, in units of the reward
+    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     share: bool = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:

@@ -40,11 +40,11 @@ _COMMITTED, _SAMPLES = 0, 1  # places in the clock
 class SLUCB:
     """SL-UCB (Carpentier and Munos 2012, Section 3); its noise model differs from ours."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
     sigma: float = 1.0  #: standard deviation of the noise
     delta: float = 0.1  #: the confidence set may fail with this probability
     norm_bound: float = 1.0  #: what the norm of theta* is at most
-    switch: float = 0.0  #: C of the rarely switching OFUL inside; 0: a new action every round
+    switch: float = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
 
     def __post_init__(self) -> None:
         if self.horizon is not None:

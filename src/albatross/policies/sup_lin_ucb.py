@@ -32,10 +32,10 @@ from albatross.protocol import compiled, init, resolve, tie_priority
 class SupLinUCB:
     """SupLinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 3)."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate`, `Agent` or `Fleet` is told
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
     delta: float = 0.1  #: the confidence set may fail with this probability
     sigma: float = 1.0  #: standard deviation of the noise
-    #: b, what no context is longer than; None: b(delta) for standard normal features
+    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
     feature_bound: float | None = None
     ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 

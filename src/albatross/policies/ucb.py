@@ -24,8 +24,10 @@ class UCB:
     """
 
     sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    form: str = "appendix"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    delta: float = 0.1  #: with form "appendix" and scale 1, bounds may fail with this probability
+    form: str = (
+        "appendix"  #: the bias widths of OFUL+; "appendix": valid at all times, "main": shorter formula, grows with d
+    )
     scale: float = 1.0  #: c, a factor on all widths
     ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
