@@ -20,6 +20,7 @@ from albatross import datasets, policies, simulate
 from albatross.environments import Clusters
 from albatross.experiments.results import Outcome, Panel, claim, fingerprint, spread
 from albatross.report import figures
+from albatross.report.stored import SOURCES
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
@@ -39,12 +40,12 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 LABELS = {
     "alb-norm": "ALB-Norm",
+    "osom": "OSOM told 25",
     "ucb": "UCB, blind to contexts",
     "lints": "LinTS",
     "greedy": "ridge greedy",
     "uniform": "uniform",
 }
-_TITLES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data": "your data"}
 
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -78,6 +79,7 @@ def contenders(settings: Mapping[str, Any], sigma: float) -> dict[str, Any]:
     epochs = {"norm_bound": settings["norm_bound"], "epoch_length": settings["epoch_length"]}
     return {
         "alb-norm": policies.ALBNorm(sigma=sigma, delta=settings["delta"], **epochs),
+        "osom": policies.OSOM(sigma=sigma, delta=settings["delta"], norm_bound=settings["norm_bound"]),
         "ucb": policies.UCB(sigma=sigma, delta=settings["delta"]),
         "lints": policies.LinTS(sigma=sigma),
         "greedy": policies.Greedy(),
@@ -140,7 +142,7 @@ def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outco
         if mode == "bootstrap":
             claims.append(
                 claim(
-                    f"in the last epoch ALB-Norm is well above uniform play ({_TITLES[source]})",
+                    f"in the last epoch ALB-Norm is well above uniform play ({SOURCES[source]})",
                     all(alb > uniform for alb, uniform in zip(late["alb-norm"], late["uniform"], strict=True)),
                     ", ".join(f"{LABELS[name]} {np.mean(values):.3g}" for name, values in late.items()) + " a round",
                     "above in every draw",
@@ -149,7 +151,7 @@ def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outco
         for name, label in LABELS.items():
             finals = np.array([draw.runs[name].reward[0, -1] for draw in draws])
             entries[f"{name}-{source}-{mode}"] = {
-                "label": f"{label}, {_TITLES[source]}, {mode}",
+                "label": f"{label}, {SOURCES[source]}, {mode}",
                 **spread(finals),
                 "last_epoch_reward": late[name],
             }
@@ -168,13 +170,13 @@ def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Out
         if mode == "bootstrap":
             claims += [
                 claim(
-                    f"the estimates end near the norm ({_TITLES[source]})",
+                    f"the estimates end near the norm ({SOURCES[source]})",
                     bool(((ratios[:, -1] >= 1.0) & (ratios[:, -1] <= 1.5)).all()),
                     f"b_{ratios.shape[1]} is {ratios[:, -1].min():.2f} to {ratios[:, -1].max():.2f} times the norm",
                     "1 to 1.5 times in every draw",
                 ),
                 claim(
-                    f"the estimates stay above the norm ({_TITLES[source]})",
+                    f"the estimates stay above the norm ({SOURCES[source]})",
                     float((ratios >= 1.0).mean()) >= 0.95,
                     f"{100 * (ratios >= 1.0).mean():.0f} %",
                     "at least 95 %",
@@ -184,14 +186,14 @@ def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Out
             rise = ratios[:, -1] / ratios[:, -3] - 1.0
             claims.append(
                 claim(
-                    f"with a row's own rating the estimates do not settle ({_TITLES[source]})",
+                    f"with a row's own rating the estimates do not settle ({SOURCES[source]})",
                     bool((np.abs(rise) > 0.05).all()),
                     f"{100 * rise.min():+.0f} to {100 * rise.max():+.0f} % over the last two epochs",
                     "still moving, by 5 % and more",
                 )
             )
         entries[f"alb-norm-{source}-{mode}"] = {
-            "label": f"ALB-Norm, {_TITLES[source]}, {mode}",
+            "label": f"ALB-Norm, {SOURCES[source]}, {mode}",
             **spread(np.array([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
             "norm_bounds": {"mean": np.mean([draw.bounds for draw in draws], axis=0).tolist()},
             "norms": [draw.norm for draw in draws],
@@ -237,7 +239,7 @@ def plot_rewards(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
             )
         place.set_xscale("log")
         place.set_xlim(100, rounds[-1])
-        place.set_title(f"{_TITLES[source]}: {MODES[mode][0]}", fontsize=8)
+        place.set_title(f"{SOURCES[source]}: {MODES[mode][0]}", fontsize=8)
         place.set_xlabel("round")
         place.set_ylabel("reward so far / that of uniform play")
         place.set_ylim(bottom=0)
@@ -261,7 +263,7 @@ def plot_estimates(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
         place.set_xticks(epochs)
         place.set_xlabel("epoch")
         place.set_ylabel(r"$b_i$ / norm of $\theta^*$")
-        place.set_title(f"{_TITLES[source]}: {MODES[mode][0]}", fontsize=8)
+        place.set_title(f"{SOURCES[source]}: {MODES[mode][0]}", fontsize=8)
     axes[0].legend(loc="upper right")
     return figure
 

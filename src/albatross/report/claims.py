@@ -351,11 +351,45 @@ def _users(stored: Stored, above: str, below: str, norms: str = "true") -> tuple
     return np.asarray(rows["above"], dtype=float), np.asarray(rows["below"], dtype=float)
 
 
-def _for_every_user(rival: str) -> Callable[[Stored], Finding]:
-    def measure(stored: Stored) -> Finding:
-        return Finding([ratio("all users", *_users(stored, rival, "alb-norm"), _ABOVE_1)])
+def _for_every_user(stored: Stored) -> Finding:
+    return Finding([ratio("all users", *_users(stored, "oful-plus", "alb-norm"), _ABOVE_1)])
 
-    return measure
+
+def _against_osom(stored: Stored) -> Finding:
+    users = ratio("all users", *_users(stored, "osom", "alb-norm"), _ABOVE_1)
+    return Finding([*_compare(stored, _NORMS, "osom", "alb-norm", _ABOVE_1), users])
+
+
+def _against_osom_on_rows(stored: Stored) -> Finding:
+    rows = stored.table(
+        "g",
+        "SELECT source, mode, max_by(reward, round) FILTER (policy = 'alb-norm') AS alb, "
+        "max_by(reward, round) FILTER (policy = 'osom') AS osom "
+        "FROM curves GROUP BY source, mode, draw ORDER BY source DESC, mode, draw",
+    )
+    default, literal = [], []
+    for source, mode in dict.fromkeys(zip(rows["source"].tolist(), rows["mode"].tolist(), strict=True)):
+        here = (rows["source"] == source) & (rows["mode"] == mode)
+        pair = np.asarray(rows["alb"][here], dtype=float), np.asarray(rows["osom"][here], dtype=float)
+        if mode == "bootstrap":
+            default.append(ratio(SOURCES[source], *pair, _ABOVE_1))
+        else:
+            literal.append(ratio(f"{_SHORT[mode]}, {SOURCES[source]}", *pair, _ABOVE_1))
+    return Finding(default, literal, same_data="data" in rows["source"].tolist())
+
+
+def _against_mod_cb(stored: Stored) -> Finding:
+    default, literal = (
+        ratio(what, stored.final("nested", "mod-cb"), stored.final("nested", f"alb-dim-{inner}"), _ABOVE_1)
+        for inner, what in (("linucb", "LinUCB inside both"), ("suplinrel", "SupLinRel inside ALB-Dim"))
+    )
+    return Finding([default], [literal])
+
+
+def _yahoo(stored: Stored) -> Finding:
+    """Only on the user's own file: nobody may ship Yahoo!'s."""
+    ends = _by_draw(stored, "h", "norm_bound", "epoch", _last)
+    return _readings({key: values for key, values in ends.items() if key[0] == "data"}, (10.0, 12.2))
 
 
 def _simple_bandit(stored: Stored) -> Finding:
@@ -458,7 +492,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "converges",
         "Sections 1.1 and 6.1, panel c",
-        "The estimates of the norm converge to it, quickly.",
+        "The estimates of the norm converge to it, quickly (here: to 0.3 and 1.25 in seven epochs).",
         "the last estimate, from 10 on",
         ("c",),
         _converges,
@@ -555,6 +589,15 @@ CLAIMS: tuple[Claim, ...] = (
         _OUR_ROWS,
     ),
     Claim(
+        "yahoo",
+        "Section 6.2, panel h",
+        "On Yahoo!'s rated rows the estimate stabilises at 11.1 (here: within 10 %; give your copy with --data).",
+        "the last estimate",
+        ("h",),
+        _yahoo,
+        _OUR_ROWS,
+    ),
+    Claim(
         "selections",
         "Section 6.2",
         "Other random selections of rows and columns give similar results.",
@@ -578,17 +621,26 @@ CLAIMS: tuple[Claim, ...] = (
         "A bound for every user of their own beats one bound for all.",
         "regret of OFUL+ with one bound / of ALB-Norm",
         ("users",),
-        _for_every_user("oful-plus"),
+        _for_every_user,
         _OUR_NORM,
     ),
     Claim(
         "osom",
-        "Sections 1 and 1.1",
+        "Sections 1, 1.1 and 2",
         "ALB-Norm beats OSOM, which decides between norm 0 and a large norm.",
         "regret of OSOM / of ALB-Norm",
-        ("users",),
-        _for_every_user("osom"),
+        (*_NORMS, "users"),
+        _against_osom,
         f"{_OUR_NORM}; OSOM is a reconstruction",
+    ),
+    Claim(
+        "osom-rows",
+        "Section 1.1",
+        "ALB-Norm beats OSOM on real data, too.",
+        "reward of ALB-Norm / of OSOM",
+        ("g",),
+        _against_osom_on_rows,
+        f"{_OUR_ROWS}; OSOM is a reconstruction",
     ),
     Claim(
         "finite-arms",
@@ -605,6 +657,15 @@ CLAIMS: tuple[Claim, ...] = (
         "ratios of regret",
         ("nested",),
         _finite("linucb"),
+    ),
+    Claim(
+        "mod-cb",
+        "Sections 1, 2 and 5",
+        "With finitely many arms ALB-Dim's regret is better than ModCB's.",
+        "regret of ModCB / of ALB-Dim",
+        ("nested",),
+        _against_mod_cb,
+        "LinUCB inside ALB-Dim, as inside ModCB here",
     ),
     Claim(
         "with-norm",
