@@ -86,7 +86,7 @@ def offered(name, rng):
 
 
 def has_biases(name: str) -> bool:
-    """Whether the policy can learn a bias for every arm."""
+    """Whether the policy can learn a bias for every arm: its name says where not."""
     return not name.endswith("-no-biases")
 
 
