@@ -83,10 +83,10 @@ READINGS = ("literal", "unnormalised", "isotropic")
 def first_phase(dim: int, sigma: float, delta: float, reading: str = "literal") -> int:
     """T_0 of Equation (1): the least first phase for which Theorem 2 is proved.
 
-    It depends on the eigenvalues of the exploration's covariance, which the paper writes in three ways that do not
-    agree: 1/d as defined (`literal`), N/d without the 1/N in front (`unnormalised`, which breaks the paper's own remark
-    that N does not matter), and 1 (`isotropic`, the only one that gives the stated d^2). The experiments take none of
-    them: their first phases are shorter, and the theorem says nothing about them.
+    It depends on the eigenvalues of the exploration's covariance, of which the paper says three things that do not
+    agree: 1/d as defined (`literal`), N/d without the 1/N in front, as in Appendix C (`unnormalised`, too short for
+    what Remark 4 promises), and 1 (`isotropic`, the only one that gives the stated d^2 ln^2). The experiments take none
+    of them. Their first phases are shorter, but for `e-literal`, which is above `unnormalised` alone.
 
     >>> [first_phase(20, 0.5**0.5, 0.1, reading) for reading in READINGS]
     [1470367639, 32401, 1379045]
@@ -126,7 +126,8 @@ def theorem_2(
 ) -> np.ndarray:
     """Theorem 2's bound on ALB-Dim's regret: 50 T_0 / gamma^4.65, once, and a term that grows with d* sqrt(T).
 
-    gamma is the smallest non-zero magnitude: a small one costs a constant, but one with a large exponent.
+    gamma is the smallest non-zero magnitude: a small one costs a constant, but one with a large exponent. The proof has
+    the maximum with 25^4, as Theorem 3 does; this is the statement, which lacks it.
 
     >>> round(theorem_2(10**9, sparsity=20, smallest=0.12, sigma=1.0, delta=0.1, first_phase=3600).item())
     4880530414
@@ -144,9 +145,9 @@ def theorem_2(
 
 
 def feature_bound(dim: int, n_arms: int, horizon: int, delta: float) -> float:
-    """b(delta) of Section 5 for features N(0, I): sqrt(d) + sqrt(2 ln(4TK / delta)).
+    """b(delta) of Appendix C for features N(0, I), whose tau is 1: sqrt(d) + sqrt(2 ln(4TK / delta)).
 
-    With probability 1 - delta / 4 none of T rounds offers one of K arms a longer feature vector.
+    With probability at least 1 - delta / 4 none of T rounds offers one of K arms a longer feature vector.
 
     >>> round(feature_bound(20, 5, 60_000, 0.1), 3)
     10.182
@@ -175,7 +176,7 @@ def first_phase_finite(
 
     `eigenvalues` are the smallest and the largest of Sigma_M, the mean covariance of the features over arms. The paper
     defines what stands in T_0 as those of a sum over N rounds (`literal`: N times Sigma_M), and says of them what is
-    true of a mean (`normalised`), with which alone T_0 is of the stated order d^2.
+    true of a mean (`normalised`), with which alone T_0 is of the stated order d^2 b(delta)^2.
 
     >>> here = {"n_arms": 5, "horizon": 60_000, "sigma": 0.5**0.5, "delta": 0.1}
     >>> [first_phase_finite(20, **here, reading=reading) for reading in FINITE_READINGS]
