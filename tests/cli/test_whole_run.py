@@ -19,25 +19,28 @@ def test_a_run_is_as_far_as_its_parts_are_expected_to_take():
     pace = Pace({"a": 10.0, "b": 30.0})
     pace.begin("a", 100.0)
     assert pace.share(105.0) == pytest.approx(5 / 40)
-    assert pace.left(105.0) == pytest.approx(35.0)
+    assert pace.left(101.0) == pytest.approx(39.0)  # as expected
     pace.finish("a", 120.0)  # twice as slow as expected
     pace.begin("b", 120.0)
     assert pace.share(150.0) == pytest.approx((10 + 15) / 40)
-    assert pace.left(150.0) == pytest.approx(2 * 15.0)
+    assert pace.left(150.0) == pytest.approx(50.0 * 15 / 25)  # at the pace so far
 
 
-def test_parts_side_by_side_share_what_is_left():
+def test_parts_side_by_side_are_all_counted():
     pace = Pace({"a": 10.0, "b": 10.0, "c": 20.0})
     pace.begin("a", 0.0)
     pace.begin("b", 0.0)
-    assert pace.left(5.0) == pytest.approx((5 + 5 + 20) / 2)
+    assert pace.share(5.0) == pytest.approx(10 / 40)
+    assert pace.left(5.0) == pytest.approx(5.0 * 30 / 10)
     assert (pace.running, pace.done) == (["a", "b"], 0)
 
 
-def test_a_part_that_takes_too_long_is_almost_done():
-    pace = Pace({"a": 1.0})
+def test_a_part_that_takes_too_long_is_almost_done_and_tells_of_the_others():
+    pace = Pace({"a": 1.0, "b": 9.0})
     pace.begin("a", 0.0)
-    assert pace.share(100.0) == pytest.approx(0.97)
+    assert pace.share(100.0) == pytest.approx(0.09)
+    pace.begin("b", 100.0)
+    assert pace.share(105.0) == pytest.approx(0.09 + 5.0 / 105.0 / 10.0)  # 105 times slower, as far as is known
 
 
 def test_the_bar_says_which_parts_run_and_how_long_they_may_take():
@@ -126,7 +129,8 @@ if __name__ == "__main__":
 """
 
 
-def test_ctrl_c_ends_all_processes_soon_and_in_order(tmp_path):
+@pytest.mark.parametrize("how", ["ctrl-c", "killed"])
+def test_no_process_outlives_the_run(tmp_path, how):
     (tmp_path / "stubborn.py").write_text(STUBBORN)
     half = tmp_path / "half"
     command = [sys.executable, str(tmp_path / "stubborn.py"), str(half)]
@@ -138,13 +142,17 @@ def test_ctrl_c_ends_all_processes_soon_and_in_order(tmp_path):
     else:
         pytest.fail("it did not begin")
     time.sleep(0.5)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    if how == "ctrl-c":
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+    else:
+        running.kill()
     assert running.wait(30.0) != 0
-    assert not half.exists()
     for _ in range(100):  # nobody is left, but the one who cleans up after them a moment longer
         try:
             os.killpg(running.pid, 0)
         except ProcessLookupError:
-            return
+            break
         time.sleep(0.1)
-    pytest.fail("a process goes on")
+    else:
+        pytest.fail("a process goes on")
+    assert not half.exists()

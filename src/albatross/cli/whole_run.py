@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from typing import Any
 
 from rich.console import Console
@@ -24,7 +24,8 @@ from albatross.simulation import default_workers, without_bars
 
 _MOST_AT_ONCE = 4  # processes; each takes some hundred megabytes
 _GRACE = 2.0  # seconds to remove what is half done
-_ALMOST = 0.97  # of a part that takes longer than expected
+_ALMOST = 0.9  # of a part that takes longer than expected
+_EARLY = 0.05  # of a run: its pace is not known yet
 
 
 def run_parts(
@@ -56,8 +57,14 @@ def _workers(at_once: int) -> Iterator[Callable[..., Iterator[Any]]]:
         yield map
         return
     with ProcessPoolExecutor(at_once, get_context("spawn"), _obey_the_parent) as pool:
+
+        def first_done(run: Callable[[Any], Any], work: list[Any]) -> Iterator[Any]:
+            with _deaf_to_ctrl_c():  # as the processes that begin here will be: it is for the parent
+                futures = [pool.submit(run, part) for part in work]
+            return (future.result() for future in as_completed(futures))
+
         try:
-            yield lambda run, work: (each.result() for each in as_completed([pool.submit(run, part) for part in work]))
+            yield first_done
         except BaseException as error:
             for worker in active_children():
                 worker.terminate()
@@ -79,10 +86,26 @@ def _run(part: tuple[str, Callable[[], Any]]) -> tuple[str, Any]:
         os._exit(1)
 
 
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _obey_the_parent() -> None:
-    """Ctrl-C is for the parent, who then ends this process: in order, so that nothing half done stays behind."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The parent ends this process in order, so that nothing half done stays behind; and nobody outlives the parent."""
     signal.signal(signal.SIGTERM, _end)
+    threading.Thread(target=_follow_the_parent, daemon=True).start()
+
+
+def _follow_the_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end(*_: object) -> None:
@@ -121,22 +144,22 @@ class Pace:
 
     def share(self, now: float) -> float:
         """How much of the whole is done."""
-        done = sum(self._expected[name] for name in self._took)
+        done, slowness = sum(self._expected[name] for name in self._took), self._slowness(now)
         for name in self.running:
-            wanted = self._expected[name] * self._slowness()
-            done += min((now - self._begun[name]) / wanted, _ALMOST) * self._expected[name]
+            done += min((now - self._begun[name]) / (slowness * self._expected[name]), _ALMOST) * self._expected[name]
         return done / sum(self._expected.values())
 
     def left(self, now: float) -> float:
-        """Seconds that are left, if as many parts go on side by side as now."""
-        work = (1.0 - self.share(now)) * sum(self._expected.values())
-        return work * self._slowness() / max(len(self.running), 1)
+        """Seconds that are left. Before much is done, those expected; then at the pace of the run so far."""
+        share, expected = self.share(now), sum(self._expected.values())
+        so_far = now - min(self._begun.values(), default=now)
+        return (1.0 - share) * (so_far / share if share > _EARLY else expected)
 
-    def _slowness(self) -> float:
-        """Of this machine, with all that it does at once, against the one that the expectations are of."""
-        if not self._took:
-            return 1.0
-        return sum(self._took.values()) / sum(self._expected[name] for name in self._took)
+    def _slowness(self, now: float) -> float:
+        """Of a part against what was expected, from those that are done and those that are overdue."""
+        running = {name: now - self._begun[name] for name in self.running}
+        known = {**self._took, **{name: each for name, each in running.items() if each > self._expected[name]}}
+        return sum(known.values()) / sum(self._expected[name] for name in known) if known else 1.0
 
 
 class Bar:
