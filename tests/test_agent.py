@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import json
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -661,13 +662,17 @@ def test_rewriting_alone_is_not_what_is_refused(saved, tmp_path):
         b"\x93NUMPY but not really",
         b"PK\x03\x04 but not really",
         b"{}",
+        b"user,arm\n1,2\n",
         np.random.default_rng(0).bytes(5_000),
     ],
-    ids=["npy", "zip", "json", "random"],
+    ids=["npy", "zip", "json", "text", "random"],
 )
 @pytest.mark.usefixtures("files_closed")
-def test_a_file_that_is_something_else_is_refused(content, tmp_path):
-    refused(tmp_path, content)
+def test_a_file_that_is_something_else_is_refused_without_numpys_advice_to_trust_it(content, tmp_path):
+    assert refused(tmp_path, content).endswith("is cut or is not a saved agent")
+    with pytest.raises(UnreadableFile) as caught:
+        Agent.load(tmp_path / "bad")
+    assert "pickle" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.usefixtures("files_closed")
@@ -716,7 +721,7 @@ def test_a_damaged_byte_is_noticed_or_does_no_harm(saved, tmp_path):
 
 
 def test_a_directory_is_refused(tmp_path):
-    with pytest.raises(UnreadableFile, match="not a saved agent"):
+    with pytest.raises(UnreadableFile, match="not a saved agent: Is a directory"):
         Agent.load(tmp_path)
 
 
@@ -746,7 +751,9 @@ BAD_CONTEXTS = {
     "many rounds": (np.zeros((2, K, D)), r"got \(2, 5, 3\)"),
     "nothing": (None, "contexts must"),
     "ragged": ([[1.0, 2.0], [3.0]], "contexts must be an array of numbers"),
-    "words": ([["a", "b", "c"]] * K, "contexts must be an array of numbers"),
+    "words": ([["a", "b", "c"]] * K, "contexts must be an array of numbers, got text$"),
+    "one word": ("arms", "contexts must be an array of numbers, got text$"),
+    "bytes": (np.full((K, D), b"a"), "contexts must be an array of numbers, got text$"),
     "a dict": ({"x": 1.0}, "contexts must be an array of numbers"),
     "complex numbers": (np.full((K, D), 1.0 + 2.0j), "contexts must be an array of numbers"),
     "nan": (nan_at(2), r"contexts must be finite, but holds nan at \(2, 1\)"),
@@ -898,6 +905,11 @@ def test_bad_logs_are_refused_and_change_nothing(case):
     assert_same(everything(agent), before)
 
 
+def test_on_the_ball_no_propensity_is_defined():
+    with pytest.raises(ValueError, match="propensities are not defined on the ball"):
+        Agent(policies.BallOFUL(), dim=D).propensity()
+
+
 @pytest.mark.parametrize("draws", [0, -5, 1.5, "many"])
 def test_a_number_of_draws_that_is_none_is_refused(draws):
     with pytest.raises(ValueError, match="draws must be a whole number >= 1"):
@@ -942,10 +954,16 @@ def test_a_policy_that_must_know_the_horizon_asks_an_agent_for_it():
             make(policy)
 
 
-@pytest.mark.parametrize("thing", ["lints", 3, policies.LinTS], ids=str)
-def test_what_is_no_policy_is_refused(thing):
+def test_a_policy_for_arms_asks_how_many_there_are():
+    with pytest.raises(ValueError, match=r"^LinTS plays finitely many arms: give n_arms$"):
+        Agent(LINTS, dim=D)
+
+
+@pytest.mark.parametrize("n_arms", [K, None])
+@pytest.mark.parametrize("thing", ["lints", 3, policies.LinTS, policies.BallOFUL], ids=str)
+def test_what_is_no_policy_is_refused(thing, n_arms):
     with pytest.raises(TypeError, match="not a policy"):
-        make(thing)
+        Agent(thing, n_arms=n_arms, dim=D)
 
 
 def test_repr_says_what_it_is():

@@ -156,9 +156,11 @@ def test_a_saved_fleet_goes_on_bit_for_bit(tmp_path):
 
 def test_an_agents_file_is_not_a_fleets(tmp_path):
     Agent(ALB_NORM, n_arms=K, dim=D).save(tmp_path / "agent.npz")
-    with pytest.raises(UnreadableFile, match="is not a saved fleet"):
+    with pytest.raises(UnreadableFile, match=r"agent.npz is a saved agent: use Agent.load$"):
         Fleet.load(tmp_path / "agent.npz")
     new_fleet().save(tmp_path / "fleet.npz")
+    with pytest.raises(UnreadableFile, match=r"fleet.npz is a saved fleet: use Fleet.load$"):
+        Agent.load(tmp_path / "fleet.npz")
     whole = (tmp_path / "fleet.npz").read_bytes()
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UnreadableFile, match="is cut"):
@@ -233,7 +235,11 @@ BAD = {
     "NaN": (lambda f: f.select([0], np.full((1, K, D), np.nan)), r"finite, but holds nan at \(0, 0, 0\)"),
     "no eligible arm": (lambda f: f.select([0], CONTEXTS, np.zeros((1, K), bool)), "at least one must be eligible"),
     "a mask of numbers": (lambda f: f.select([0], CONTEXTS, [1, 1, 1, 1, 1]), "mask of booleans"),
-    "a reward too many": (lambda f: f.update(f.select([0], CONTEXTS), [1.0, 2.0]), r"rewards must have shape \(1\)"),
+    "lists of arms": (
+        lambda f: f.select([0, 1], np.zeros((2, K, D)), [[0, 1], [2]]),
+        r"eligible must be a mask of booleans of shape \(2, 5\) or \(5,\), got \[\[0, 1\], \[2\]\]",
+    ),
+    "a reward too many": (lambda f: f.update(f.select([0], CONTEXTS), [1.0, 2.0]), r"rewards must have shape \(1,\)"),
     "an infinite reward": (lambda f: f.update(f.select([0], CONTEXTS), [np.inf]), "rewards must be finite"),
     "no choices": (lambda f: f.update([0], [1.0]), "choices must be what select returned"),
     "no such user": (lambda f: f.diagnostics(9), "user 9 is unknown"),

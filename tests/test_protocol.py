@@ -112,10 +112,23 @@ def test_a_verb_says_which_type_it_lacks():
         Agent(Nothing(), n_arms=2, dim=1)
     with pytest.raises(TypeError, match="update is not defined for Nothing"):
         update(Nothing(), None, None, 0.0, 1)
-    with pytest.raises(TypeError, match="is not a policy"):
-        Agent("lints", n_arms=2, dim=1)
     with pytest.raises(TypeError, match="annotate"):
         update.register(lambda policy, state, choice, reward, n: None)
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        ("lints", r"^'lints' is not a policy but a text: give an object, such as albatross.policies.LinTS\(\)$"),
+        (policies.LinTS, r"^LinTS is not a policy but a class: add parentheses, LinTS\(\)$"),
+        (Optimist, r"^Optimist is not a policy but a class: add parentheses, Optimist\(\)$"),
+        (3, "^3 is not a policy: take one from albatross.policies or register your own$"),
+    ],
+    ids=["text", "class", "class of numbers", "number"],
+)
+def test_what_is_no_policy_is_told_how_to_become_one(thing, message):
+    with pytest.raises(TypeError, match=message):
+        resolve(thing, 2, 1, None)
 
 
 # ------------------------------------------- a meta-policy over bases of different types, nested, with delay

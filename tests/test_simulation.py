@@ -277,10 +277,23 @@ def test_no_policy_at_all_is_refused():
 
 
 @pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("several", [[UNIFORM], (UNIFORM, UNIFORM)], ids=["list", "tuple"])
+def test_several_policies_without_names_are_refused(several):
+    with pytest.raises(TypeError, match=r"give one policy, or a dict of names and policies, not a (list|tuple)"):
+        simulate(several, SMALL, horizon=10)
+
+
+@pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("thing", ["lints", None, policies.LinTS], ids=str)
 def test_what_is_no_policy_is_refused(thing):
     with pytest.raises(TypeError, match="not a policy"):
         simulate({"good": UNIFORM, "bad": thing}, SMALL, horizon=10)
+
+
+@pytest.mark.usefixtures("no_work")
+def test_a_class_is_told_from_a_policy_for_something_else():
+    with pytest.raises(TypeError, match="BallOFUL is not a policy but a class"):
+        simulate(policies.BallOFUL, environments.Ball(dim=3, sparsity=1, smallest=0.5), horizon=10)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -15,6 +15,7 @@ from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import (
     Choice,
     Offer,
+    check_policy,
     diagnostics,
     entry,
     init,
@@ -100,17 +101,20 @@ class Agent:
     ) -> None:
         if policy is None:
             policy = policies.AlbatrossDim() if n_arms is None else policies.Albatross()
+        check_policy(policy)
         if on_ball(policy):
             if n_arms is not None:
                 raise ValueError(
                     f"{type(policy).__name__} plays on the unit ball: give dim alone, not n_arms={n_arms!r}"
                 )
             n_arms = 1
+        if n_arms is None:
+            raise ValueError(f"{type(policy).__name__} plays finitely many arms: give n_arms")
         checks.whole("n_arms", n_arms, least=1)
         checks.whole("dim", dim, least=1)
         checks.whole("max_pending", max_pending, least=1)
         rng = checks.generator("seed", seed)
-        n_arms, dim = int(n_arms), int(dim)  # type: ignore[arg-type]
+        n_arms, dim = int(n_arms), int(dim)
         parameters = resolve(policy, n_arms, dim, None)
         state = init(parameters, n_arms, dim, rng)
         self._settle(policy, parameters, state, rng, n_arms, dim, int(max_pending))
@@ -224,13 +228,15 @@ class Agent:
         with self._lock:
             learn_log(self._parameters, self._state, actions, arms, rewards, tag)
 
-    def propensity(self, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0) -> np.ndarray:
+    def propensity(
+        self, contexts: Any = None, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
+    ) -> np.ndarray:
         """Estimate the probability (K,) that each arm would be chosen now, from so many draws of the policy's noise.
 
         A policy that draws nothing chooses one arm with certainty. The agent and its random numbers stay as they are.
         """
         if self._ball is not None:
-            raise ValueError("a single action of the ball has no probability, only a density")
+            raise ValueError("propensities are not defined on the ball: an action has no probability, only a density")
         checks.whole("draws", draws, least=1)
         checks.whole("seed", seed, least=0)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))

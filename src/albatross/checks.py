@@ -78,7 +78,8 @@ def numbers(name: str, value: Any) -> np.ndarray:
     except (TypeError, ValueError):  # rows of unequal length, or no numbers
         array = np.array([value], object)
     if array.dtype.kind not in "biuf" and array.size:
-        raise ValueError(f"{name} must be an array of numbers, got {type(value).__name__} of {array.dtype}")
+        given = "text" if array.dtype.kind in "US" else f"{type(value).__name__} of {array.dtype}"
+        raise ValueError(f"{name} must be an array of numbers, got {given}")
     return array
 
 
@@ -87,7 +88,7 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarr
     array = numbers(name, value)
     fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        wanted = ", ".join("any" if size is None else str(size) for size in shape) + "," * (len(shape) == 1)
         raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
     return np.ascontiguousarray(array, dtype=np.float64)
 

@@ -254,12 +254,13 @@ class Fleet:
     def _mask(self, eligible: Any, table: tuple[int, int]) -> np.ndarray:
         if eligible is None:
             return np.ones(table, bool)
-        mask = checks.numbers("eligible", eligible)
+        wanted = f"eligible must be a mask of booleans of shape {table} or {table[1:]}"
+        try:
+            mask = checks.numbers("eligible", eligible)
+        except ValueError:
+            raise ValueError(f"{wanted}, got {eligible!r}") from None
         if mask.dtype != bool or mask.shape not in (table, table[1:]):
-            raise ValueError(
-                f"eligible must be a mask of booleans of shape {table} or {table[1:]}, "
-                f"got shape {mask.shape} of {mask.dtype}"
-            )
+            raise ValueError(f"{wanted}, got shape {mask.shape} of {mask.dtype}")
         if not mask.any(axis=-1).all():
             raise ValueError("eligible is False for every arm of an event: at least one must be eligible")
         return np.broadcast_to(mask, table).copy()  # not read-only, which would be compiled for apart

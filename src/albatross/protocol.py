@@ -196,8 +196,7 @@ def resolve(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Any:
 
     A NamedTuple of numbers is itself such a thing, so a policy in a user's own file needs no second class.
     """
-    if not hasattr(policy, "_fields"):
-        raise TypeError(f"{policy!r} is not a policy: take one from albatross.policies or register your own")
+    check_policy(policy)
     return policy
 
 
@@ -205,6 +204,17 @@ def is_policy(value: Any) -> bool:
     """Whether it is what `resolve` takes: a policy of this library, or parameters of somebody's own."""
     known = resolve.dispatch(type(value)) is not resolve.dispatch(object)
     return known or (hasattr(value, "_fields") and not isinstance(value, type))
+
+
+def check_policy(value: Any) -> None:
+    """Refuse what is no policy, and say what to give instead."""
+    if is_policy(value):
+        return
+    if isinstance(value, type):
+        raise TypeError(f"{value.__name__} is not a policy but a class: add parentheses, {value.__name__}()")
+    if isinstance(value, str):
+        raise TypeError(f"{value!r} is not a policy but a text: give an object, such as albatross.policies.LinTS()")
+    raise TypeError(f"{value!r} is not a policy: take one from albatross.policies or register your own")
 
 
 @singledispatch

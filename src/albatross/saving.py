@@ -17,6 +17,7 @@ from albatross import policies
 from albatross.errors import UnreadableFile
 
 FORMAT = 1  # of a saved file; raise it whenever an older file would be read wrongly
+KINDS = ("agent", "fleet")
 
 
 def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
@@ -125,14 +126,21 @@ def read(path: str | os.PathLike[str], *, kind: str) -> tuple[dict[str, Any], di
     path = Path(path)
     try:
         whole = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnreadableFile(f"{path} is not a saved {kind}: {error.strerror}") from error
+    try:
         with np.load(io.BytesIO(whole), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         header = json.loads(arrays.pop("header").tobytes())
-        version = header[f"albatross-{kind}"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # damage can surface as anything: zip, zlib, JSON, shapes
-        raise UnreadableFile(f"{path} is cut or is not a saved {kind}: {error}") from error
+        found = next(each for each in KINDS if f"albatross-{each}" in header)
+        version = header[f"albatross-{found}"]
+    except Exception:  # damage can surface as anything: zip, zlib, JSON, shapes
+        # Not from the error: NumPy's own advises to load the file unsafely.
+        raise UnreadableFile(f"{path} is cut or is not a saved {kind}") from None
+    if found != kind:
+        raise UnreadableFile(f"{path} is a saved {found}: use {found.capitalize()}.load")
     if version != FORMAT:
         raise UnreadableFile(f"{path} is of format {version}, this version of Albatross reads format {FORMAT}")
     return header, arrays

@@ -25,12 +25,14 @@ from albatross.protocol import (
     Offer,
     Rounds,
     begin,
+    check_policy,
     describe,
     diagnostics,
     draw,
     entry,
     hold,
     init,
+    is_policy,
     noise_size,
     on_ball,
     resolve,
@@ -329,6 +331,8 @@ def simulate(
     >>> run.regret.shape, run.rounds[-1].item()
     ((2, 50), 50)
     """
+    if isinstance(policy, list | tuple | set) and not is_policy(policy):
+        raise TypeError(f"give one policy, or a dict of names and policies, not a {type(policy).__name__}")
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
         raise ValueError("simulate needs at least one policy")
@@ -347,6 +351,7 @@ def simulate(
     for each in named.values():  # a wrong parameter is told before any work, and in this thread
         if _is_oracle(each):
             continue
+        check_policy(each)
         if on_ball(each) != isinstance(env, Ball):
             kind = "actions of the unit ball" if on_ball(each) else "finitely many arms"
             raise ValueError(f"{type(each).__name__} plays {kind}, which {type(env).__name__} does not offer")

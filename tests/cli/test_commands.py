@@ -81,6 +81,8 @@ def test_policies_lists_the_whole_catalogue():
         ),
         (("reproduce", "--trials", "0"), "'--trials'"),
         (("compare", "--policies", "best"), "there is no policy 'best'"),
+        (("compare", "--policies", "LinTS"), "did you mean lints?"),
+        (("race", "--quick", "--policies", "albatross lints"), "separate names by commas, albatross,lints"),
         (("compare", "--policies", ","), "name at least one policy"),
         (("compare", "--policies", "alb-norm(explore=3)", "--dim", "5"), "explore=3 pairs cannot estimate 5"),
         (("compare", "--out", "nowhere/x.png"), "nowhere is not a folder"),

@@ -38,13 +38,16 @@ def test_the_shipped_log_fits_a_terminal_and_uniform_play_earns_what_was_logged(
     assert table["uniform"][:2] == ["0.00380", "0.00380"]
     assert {"ucb", "greedy(ridge=100)"} <= set(table)
     assert done.stderr == ""
+    assert "features of the actions: item_feature_" in done.stdout
+    assert "features of the round" not in done.stdout  # --arms actions makes no use of them
 
 
 def test_a_log_with_names_for_actions_and_no_features(plain):
     done = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
     assert "60 rounds, 2 actions, 1 feature" in done.stdout
     assert "ucb" in done.stdout
-    assert "note: replay is granted some 18 of 60 rounds, because the least propensity is 0.3" in done.stderr
+    assert "note: replay can use about 18 of the 60 rounds, because the least propensity is 0.3" in done.stderr
+    assert "features of" not in done.stdout
     again = evaluate(str(plain), "--policies", "ucb", "--folds", "3", "--trials", "2", "--seed", "4", check=True)
     assert again.stdout == done.stdout
 
@@ -54,6 +57,7 @@ def test_features_of_actions_are_read_from_their_table(plain, tmp_path):
     items.write_text("action,price,size,weight\nred,1,2,5\nblue,3,4,5\ngreen,2,9,5\n")
     done = evaluate(str(plain), "--items", str(items), "--policies", "ucb", check=True)
     assert "60 rounds, 3 actions, 2 features" in done.stdout
+    assert "features of the actions: price, size\n" in done.stdout
     assert "note: log.csv: 1 of 3 actions never logged: green" in done.stderr
     assert "note: 1 of 3 features of the actions never vary and were dropped" in done.stderr
     assert "note: uniform spends 20 of 60 rounds on 1 action that was never logged" in done.stderr
@@ -66,6 +70,7 @@ def test_features_of_actions_are_read_from_their_table(plain, tmp_path):
         (("open-bandit", "--policies", "alb-dim"), "alb-dim plays actions of the unit ball, a log has 80 arms"),
         (("open-bandit", "--policies", "oracle"), "a log knows no truth to tell an oracle"),
         (("open-bandit", "--policies", "best"), "there is no policy 'best'"),
+        (("open-bandit", "--policies", "LinTS"), "did you mean lints?"),
         (("open-bandit", "--policies", "ucb,ucb"), "none twice"),
         (("open-bandit", "--folds", "1"), "'--folds'"),
         (("open-bandit", "--arms", "none"), "'--arms'"),
@@ -76,6 +81,26 @@ def test_wrong_input_is_one_line_and_not_a_traceback(args, message, tmp_path):
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_every_other_column_of_numbers_is_named_as_a_feature_and_the_marks_are_explained(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = [f"{t % 2},1,0.5,{t},{t * t % 7},3,red" for t in range(40)]
+    path.write_text("\n".join(["action,reward,propensity,user [id],hour,always,colour", *rows]))
+    done = evaluate(str(path), "--policies", "ucb", check=True)
+    assert "features of the round: user [id], hour\n" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "±?: the error is not known, because all that is averaged is alike." in said
+    assert "–: there is no round to average." in said
+
+
+def test_rows_that_were_dropped_are_told_of_also_where_too_few_are_left(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("action,reward,propensity\n0,1,0.5\n1,,0.5\n0,1,0\n")
+    done = evaluate(str(path), "--policies", "ucb")
+    assert done.returncode != 0
+    assert "note: log.csv: dropped 2 of 3 rows: 1 without a reward, 1 with a propensity of 0" in done.stderr
+    assert "2 folds need at least as many rounds, the log has 1" in done.stderr
 
 
 def test_contexts_that_the_log_has_no_features_for_are_refused(plain):

@@ -147,6 +147,7 @@ def test_items_bring_features_of_actions_and_say_how_many_there_are(tmp_path):
     assert log.n_actions == 3
     assert log.action_features is not None
     assert log.action_features.tolist() == [[3, 0], [4, 1], [5, 1]]
+    assert log.action_feature_names == ("size", "colour=red")
 
 
 # ---------------------------------------------------------------------------------------- the Open Bandit Dataset

@@ -118,7 +118,7 @@ def test_contexts_may_be_given_outright():
         ({"actions": [0, 2, 1]}, "action 2 of round 1 is unknown: there are arms 0 to 1"),
         ({"actions": [0, 1, -1]}, "action -1 of round 2"),
         ({"rewards": [0, np.inf, 1]}, "rewards must be finite"),
-        ({"rewards": [0, 1]}, r"rewards must have shape \(3\), got \(2,\)"),
+        ({"rewards": [0, 1]}, r"rewards must have shape \(3,\), got \(2,\)"),
         ({"propensities": [0.5, 0.0, 1.0]}, "above 0 and at most 1, but round 1 has 0"),
         ({"propensities": [0.5, 0.5, 1.1]}, "above 0 and at most 1, but round 2 has 1.1"),
         ({"propensities": [0.5, np.nan, 1.0]}, "propensities must be finite"),

@@ -31,6 +31,13 @@ def test_alb_norm_is_told_no_norm_unless_the_text_says_so():
     ("text", "message"),
     [
         ("linear", "there is no policy 'linear'; known are albatross, alb-norm, "),
+        ("LinTS", r"there is no policy 'LinTS': did you mean lints\? `albatross policies` lists all"),
+        ("LinTs(sigma=1)", r"did you mean lints\?"),
+        ("OFULPlus", r"did you mean oful-plus\?"),
+        ("albatros", r"did you mean albatross\?"),
+        ("albatross dim", r"did you mean albatross-dim\?"),
+        ("albatross LinTS(sigma=1)", "'albatross LinTS': separate names by commas, albatross,lints$"),
+        ("random", "there is no policy 'random'; known are albatross, alb-norm, "),
         ("ucb(width=3)", "ucb has no parameter 'width'; it has sigma, delta, form, scale, ties"),
         ("ucb(3)", r"write it as ucb\(parameter=value"),
         ("ucb(scale=", r"write it as ucb\(parameter=value"),

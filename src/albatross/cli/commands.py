@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
             sys.exit(130)
 
     return wrapped
+
+
+@contextmanager
+def _with_notes() -> Iterator[None]:
+    """Print what was warned of as notes, once each, below everything else, also where an error ends it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for note in dict.fromkeys(str(note.message) for note in notes):
+                click.echo(f"note: {note}", err=True)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -324,8 +337,6 @@ def evaluate(
     LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
     Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
     """
-    import warnings
-
     from rich.console import Console
 
     from albatross import evaluation
@@ -337,22 +348,20 @@ def evaluate(
     texts = split_names(offline.POLICIES if names is None else names)
     if not texts or len(set(texts)) < len(texts):
         raise click.ClickException("name at least one policy in --policies, and none twice")
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", UserWarning)
+    with _with_notes():
         read = offline.open_log(log, items=items)
         env = Logged.from_log(read, arms)
         contenders = offline.contenders(texts, read)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
-    title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
-    console = Console()
-    console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
-    console.print(f"\n{offline.LEGEND}", highlight=False)
-    for note in dict.fromkeys(str(note.message) for note in notes):
-        click.echo(f"note: {note}", err=True)
+        title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
+        console = Console()
+        console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
+        for line in (*offline.features(read, arms), f"\n{offline.LEGEND}"):
+            console.print(line, highlight=False, markup=False)
     least = env.propensities.min()
     if env.length * least < 30:
-        granted = f"{env.length * least:.2g} of {env.length:,} rounds"
-        click.echo(f"note: replay is granted some {granted}, because the least propensity is {least:.2g}", err=True)
+        usable = f"about {env.length * least:.2g} of the {env.length:,} rounds"
+        click.echo(f"note: replay can use {usable}, because the least propensity is {least:.2g}", err=True)
 
 
 @albatross.command()

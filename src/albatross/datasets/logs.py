@@ -32,6 +32,7 @@ class Log(NamedTuple):
     action_names: tuple[str, ...]  # what the file calls them
     action_features: np.ndarray | None = None  # (n_actions, q)
     positions: np.ndarray | None = None  # (n,) int64 slot of the page, counted from 0
+    action_feature_names: tuple[str, ...] = ()  # q of them, where a table of the actions tells
 
 
 def read_log(
@@ -99,6 +100,7 @@ class _Actions(NamedTuple):
     codes: np.ndarray  # (n,) float, NaN where missing
     names: tuple[str, ...]
     features: np.ndarray | None
+    feature_names: tuple[str, ...]
 
 
 def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | None, n_actions: int | None) -> _Actions:
@@ -115,8 +117,9 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
         row = int(np.flatnonzero(places == 0)[0])
         raise ValueError(f"{table.place(row)}: {column} is {distinct[0]}, but actions count from 0")
     features = None
+    feature_names: tuple[str, ...] = ()
     if items is not None:
-        names, features = _read_items(items)
+        names, features, feature_names = _read_items(items)
     elif counted:
         names = tuple(map(str, range(n_actions or int(distinct[-1]) + 1)))
     else:
@@ -133,11 +136,11 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
         raise ValueError(
             f"{table.place(row)}: {column} is {distinct[worst]}, but the {len(names)} actions are {_listed(names)}"
         )
-    return _Actions(np.where(places < 0, np.nan, numbers[places]), names, features)
+    return _Actions(np.where(places < 0, np.nan, numbers[places]), names, features, feature_names)
 
 
-def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """The actions' names, in order, and their features; columns of text become indicators."""
+def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarray, tuple[str, ...]]:
+    """The actions' names, in order, their features and the names of these; columns of text become indicators."""
     table = Table(path)
     column = next((name for name in ("item_id", "action") if name in table.names), None)
     if column is None:
@@ -147,12 +150,12 @@ def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarr
         raise ValueError(f"{table.name} must have one row for every action, each with its own {column}")
     others = [name for name in table.names if name != column and not name.startswith(UNNAMED)]
     numeric = table.with_numbers(others)
-    indicators, _ = _indicators(table, [name for name in others if name not in numeric])
+    indicators, titles = _indicators(table, [name for name in others if name not in numeric])
     features = np.hstack([table.numbers(numeric), indicators])[np.argsort(places)]
     if not np.isfinite(features).all():
         row = int(np.argsort(places)[np.argmin(np.isfinite(features).all(axis=1))])
         raise ValueError(f"{table.place(row)}: a feature is missing or infinite")
-    return tuple(map(str, distinct)), features
+    return tuple(map(str, distinct)), features, (*numeric, *titles)
 
 
 def _indicators(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
@@ -186,6 +189,7 @@ def _finished(
         known.names,
         known.features,
         positions,
+        known.feature_names,
     )
     return checked(log, name=table.name, place=table.place, order=order)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -115,7 +116,7 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     if name == "oracle":
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in policies.CATALOGUE:
-        raise ValueError(f"there is no policy {name!r}; known are {', '.join(policies.CATALOGUE)} and oracle")
+        raise ValueError(f"there is no policy {name!r}{_instead(name)}")
     kind = policies.CATALOGUE[name].policy
     given: dict[str, Any] = {}
     if rest:
@@ -124,6 +125,20 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
         except (SyntaxError, _Unreadable):
             raise ValueError(f"cannot read {text!r}: write it as {name}(parameter=value, ...)") from None
     return _make(name, kind, given, known)
+
+
+def _instead(name: str) -> str:
+    """What a name that no policy has was meant to be, or else all names."""
+    names = [*policies.CATALOGUE, "oracle"]
+    spellings = {entry.policy.__name__.lower(): known for known, entry in policies.CATALOGUE.items()}
+    spellings.update({known: known for known in names})
+    words = [spellings.get(word) for word in name.lower().split()]
+    if len(words) > 1 and None not in words:
+        return f": separate names by commas, {','.join(map(str, words))}"
+    close = difflib.get_close_matches(name.lower(), spellings, n=1, cutoff=0.7)
+    if close:
+        return f": did you mean {spellings[close[0]]}? `albatross policies` lists all"
+    return f"; known are {', '.join(names[:-1])} and {names[-1]}"
 
 
 class _Unreadable(Exception):

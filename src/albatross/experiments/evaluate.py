@@ -27,7 +27,8 @@ COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
 LEGEND = (
     "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
     "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on; "
-    "where they are few, the errors are understated."
+    "where they are few, the errors are understated. ±?: the error is not known, because all that is averaged "
+    "is alike. –: there is no round to average."
 )
 
 
@@ -75,6 +76,24 @@ def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
             played = _with_error(each.replay.value, each.replay.standard_error), f"{each.replay.accepted.mean():,.0f}"
         estimates = (_with_error(*estimate[:2]) for estimate in (each.ips, each.snips, each.doubly_robust))
         lines.append((name, *played, *estimates, f"{each.ips.effective_sample_size:,.0f}"))
+    return lines
+
+
+def features(log: Log, arms: str | None) -> list[str]:
+    """Which columns contexts are made of: a line for those of the round, one for those of the actions.
+
+    A column of text is named once, whatever the number of its indicators.
+    """
+    of_actions = np.empty((1, 0)) if log.action_features is None else log.action_features
+    lines = []
+    for whose, table, names, users in (
+        ("round", log.features, log.feature_names, ("products", "disjoint")),
+        ("actions", of_actions, log.action_feature_names, ("products", "actions")),
+    ):
+        varying = [name for name, column in zip(names, table.T, strict=True) if np.ptp(column) > 0.0]
+        columns = dict.fromkeys(name.partition("=")[0] for name in varying)
+        if columns and arms in (None, *users):
+            lines.append(f"features of the {whose}: {', '.join(columns)}")
     return lines
 
 
