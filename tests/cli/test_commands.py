@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+import small_results
+
+from albatross.experiments import PANELS
 
 COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
 
@@ -47,6 +50,14 @@ def test_reproduce_writes_a_panel_and_does_not_run_it_twice(tmp_path):
     assert (folder / "summary.json").stat().st_mtime_ns == stamp
     third = albatross(*args[:3], "1", *args[4:], check=True, env={**os.environ, "COLUMNS": "300"})
     assert f"{folder} was made with trials 2 instead of 1: it is made again." in third.stdout
+
+
+def test_a_quick_run_does_not_replace_what_is_there_in_full(tmp_path):
+    small_results.write_panel(tmp_path, "c", trials=PANELS["c"].trials)
+    before = (tmp_path / "c" / "summary.json").read_bytes()
+    done = albatross("reproduce", "c", "--quick", "--out", str(tmp_path), check=True)
+    assert "already" in done.stdout
+    assert (tmp_path / "c" / "summary.json").read_bytes() == before
 
 
 def test_compare_prints_intervals_and_paired_differences_and_draws(tmp_path):
@@ -114,13 +125,22 @@ def test_a_results_folder_of_another_version_is_refused_before_anything_is_run(t
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
+def test_a_family_of_another_version_that_is_not_raced_again_is_refused_at_once(tmp_path):
+    (tmp_path / "race").mkdir()
+    (tmp_path / "race" / "standings-your-problems.json").write_text('{"format": 0}')
+    done = albatross("reproduce", "race", "--out", str(tmp_path))
+    assert done.returncode == 1
+    assert "standings-your-problems.json was not written by this version" in done.stderr
+    assert len(list((tmp_path / "race").iterdir())) == 1
+
+
 def test_a_disk_that_fills_up_leaves_one_line_and_nothing_half_written(tmp_path):
     # No file may grow beyond 20,000 bytes: the kernel refuses to write, as it does on a full disk.
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
     command = [COMMAND[0], "-c", limit + COMMAND[2], "reproduce", "c", "--trials", "1", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "Error: " in done.stderr
+    assert "Error: no room for" in done.stderr
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == []
 

@@ -163,4 +163,19 @@ def test_a_disk_that_fills_up_leaves_the_old_page(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         page.write_report(tmp_path)
     assert (tmp_path / "report.html").read_bytes() == before
-    assert not (tmp_path / ".report.html").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "report.html"]
+
+
+def test_a_table_that_cannot_be_read_is_named(tmp_path):
+    small_results.write_panel(tmp_path, "f")
+    path = tmp_path / "f" / "curves.parquet"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(
+        OSError, match=r"f/curves\.parquet cannot be read or written \(.*\): see that there is room, or rem"
+    ):
+        page.write_report(tmp_path)
+
+
+def test_ctrl_c_within_a_query_is_ctrl_c(tmp_path):
+    with pytest.raises(KeyboardInterrupt), files.database(tmp_path):
+        raise RuntimeError("Query interrupted")

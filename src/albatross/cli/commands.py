@@ -100,7 +100,10 @@ def reproduce(
         if name not in (*PANELS, "race"):
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
     results.check_writable(out)
-    Stored(out).check_format(but=chosen)
+    anew = [out / name / "summary.json" for name in chosen]
+    if "race" in chosen:
+        anew += [racing.standings_file(out, title) for title in racing.catalogue(quick=True)]
+    Stored(out).check_format(but=anew)
     known = dict(PANELS)
     if data is not None:
         wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
@@ -121,7 +124,10 @@ def reproduce(
             parts[name] = partial(racing.run_all, racing.catalogue(quick=True), out=out, seed=seed)
             continue
         given: Any = {"trials": numbers[name], "seed": seed, "out": out}
-        summary = results.finished(known[name], **given)
+        # Quick or not, what is there in full is not replaced by less.
+        summary = results.finished(known[name], **given) or results.finished(
+            PANELS[name], trials=PANELS[name].trials, seed=seed, out=out
+        )
         if summary is not None:
             console.print(f"Panel {name} is in {out / name} already.", highlight=False)
             _print_part(console, name, summary, out)

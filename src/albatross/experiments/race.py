@@ -26,7 +26,7 @@ from albatross.experiments import compare, results
 from albatross.protocol import on_ball
 from albatross.report import figures
 from albatross.report.files import write_whole
-from albatross.report.stored import FORMAT
+from albatross.report.stored import FORMAT, Stored
 from albatross.simulation import Run
 
 _SD = 0.5**0.5
@@ -275,11 +275,10 @@ def run_all(
             store(finished[title], title=title, out=out)
     if not finished:
         raise ValueError("none of these policies can play any of these problems")
+    stored = Stored(out).standings  # of earlier races, too, as in the report
+    drawn = {title: [Standing(**line) for line in lines] for title, lines in stored.items()}
     for suffix in ("png", "pdf"):
-        figures.save(
-            lambda: plot({title: result.standings for title, result in finished.items()}),
-            out / "race" / f"figure.{suffix}",
-        )
+        figures.save(lambda: plot(drawn), out / "race" / f"figure.{suffix}")
     return finished
 
 
@@ -419,15 +418,19 @@ def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
 
 def store(result: Result, *, title: str, out: Path) -> None:
     """The standings as JSON, and every regret as Parquet."""
-    name = _file_name(title)
     content = {
         "format": FORMAT,
         "family": title,
         "standings": [line._asdict() for line in result.standings],
         "problems": [raced.stored() for raced in result.found.values()],
     }
-    _write(out / "race" / f"standings-{name}.json", content)
-    results.write_table(regret_table(result.found), out / "race" / f"regret-{name}.parquet")
+    _write(standings_file(out, title), content)
+    results.write_table(regret_table(result.found), out / "race" / f"regret-{_file_name(title)}.parquet")
+
+
+def standings_file(out: Path, title: str) -> Path:
+    """Of a family of problems."""
+    return out / "race" / f"standings-{_file_name(title)}.json"
 
 
 def plot(families: Mapping[str, list[Standing]]) -> Figure:

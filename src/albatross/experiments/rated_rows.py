@@ -285,7 +285,7 @@ PANELS = {
         SETTINGS,
         run_estimates,
         trials=5,
-        quick_trials=1,
+        quick_trials=2,
         measure="reward",
         seconds=35.0,
     ),

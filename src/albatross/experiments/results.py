@@ -14,15 +14,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 from matplotlib.figure import Figure
 
 import albatross
 from albatross.report import figures
-from albatross.report.files import whole
+from albatross.report.files import database, whole
 from albatross.report.stored import FILES, FORMAT
 from albatross.simulation import Run
+
+_ASIDE = ".panel-"  # of a folder that is being written
 
 
 class Outcome(NamedTuple):
@@ -167,7 +168,8 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
         "elapsed_s": round(time.perf_counter() - begun, 2),
     }
     # Written aside and renamed: a run that is killed leaves nothing that a later one would trust.
-    aside = Path(tempfile.mkdtemp(prefix=f".{panel.name}-", dir=out))
+    _remove_old_leavings(out)
+    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
     try:
         aside.chmod(0o755)
         write_table(outcome.curves, aside / "curves.parquet")
@@ -182,6 +184,13 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return summary
+
+
+def _remove_old_leavings(out: Path) -> None:
+    """Of runs that were killed; none takes an hour to write a panel."""
+    for path in out.glob(f"{_ASIDE}*"):
+        if path.stat().st_mtime < time.time() - 3_600.0:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
@@ -199,6 +208,6 @@ def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
 
 def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
     """A table of equally long columns as Parquet."""
-    with duckdb.connect() as database, whole(path) as aside:
-        database.register("columns", dict(columns))
-        database.execute("COPY (SELECT * FROM columns) TO '" + str(aside).replace("'", "''") + "' (FORMAT parquet)")
+    with database(path) as connection, whole(path) as aside:
+        connection.register("columns", dict(columns))
+        connection.execute("COPY (SELECT * FROM columns) TO '" + str(aside).replace("'", "''") + "' (FORMAT parquet)")

@@ -483,7 +483,7 @@ PANELS = {
         trials=6,
         quick_trials=2,
         measure="regret at the largest x",
-        seconds=180.0,
+        seconds=240.0,
         quick_settings=QUICK,
     ),
 }

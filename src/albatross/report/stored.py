@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
+
+from albatross.report.files import database
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
 FORMAT = 1
@@ -32,14 +33,14 @@ class Stored:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def check_format(self, but: Collection[str] = ()) -> None:
-        """Refuse what another version wrote, except in the folders of panels that will be written anew."""
+    def check_format(self, but: Collection[Path] = ()) -> None:
+        """Refuse what another version wrote, except files that will be written anew."""
         paths = sorted([*self.folder.glob("[!.]*/summary.json"), *self.folder.glob("race/standings-*.json")])
         for path in paths:
-            if path.parent.name not in but and _format_of(path) != FORMAT:
+            if path not in but and _format_of(path) != FORMAT:
                 raise ValueError(
-                    f"{path} was not written by this version of albatross, or is damaged: run that panel again, remove "
-                    f"{path.parent}, or name another folder"
+                    f"{path} was not written by this version of albatross, or is damaged: "
+                    f"remove {path.parent}, or name another folder"
                 )
 
     @cached_property
@@ -63,20 +64,17 @@ class Stored:
 
     @cached_property
     def _families(self) -> dict[str, dict[str, Any]]:
-        families = [_read(path) for path in sorted(self.folder.glob("race/standings-*.json"))]
-        return {family["family"]: family for family in families}
-
-    @cached_property
-    def _database(self) -> Any:
-        return duckdb.connect()  # in memory, and once: connecting takes longer than a query
+        paths = [path for path in sorted(self.folder.glob("race/standings-*.json")) if _format_of(path) == FORMAT]
+        return {family["family"]: family for family in map(_read, paths)}
 
     def __contains__(self, panel: str) -> bool:
         return panel in self.summaries
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""
-        curves = self._database.read_parquet(str(self.folder / panel / "curves.parquet"))
-        return dict(curves.query("curves", sql).fetchnumpy())
+        path = self.folder / panel / "curves.parquet"
+        with database(path) as connection:
+            return dict(connection.read_parquet(str(path)).query("curves", sql).fetchnumpy())
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""

@@ -15,7 +15,7 @@ function themed(layout) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: of("--ink") },
-    hoverlabel: { bgcolor: of("--paper"), bordercolor: of("--line"), font: { color: of("--ink") } },
+    hoverlabel: { namelength: -1, bgcolor: of("--paper"), bordercolor: of("--line"), font: { color: of("--ink") } },
     dragmode: narrow.matches ? false : "zoom", // a finger on a phone scrolls the page
     autosize: true,
   };
