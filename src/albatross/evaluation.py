@@ -30,7 +30,19 @@ from threadpoolctl import threadpool_limits
 from albatross import checks
 from albatross.agent import learn_log
 from albatross.environments.logged import Logged, checked_actions, checked_propensities
-from albatross.protocol import Offer, entry, init, is_policy, noise_size, on_ball, resolve, select, tag_size, update
+from albatross.protocol import (
+    Offer,
+    check_policy,
+    entry,
+    init,
+    is_policy,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
 from albatross.simulation import default_workers, in_threads, progress_bar, streams
 
 _CHUNK_BYTES = 1 << 20  # of contexts and noise at once
@@ -261,8 +273,7 @@ def _named(policy: Any, env: Any) -> dict[str, Any]:
     if not named:
         raise ValueError("give at least one policy")
     for each in named.values():
-        if not is_policy(each):
-            raise TypeError(f"{each!r} is not a policy: take one from albatross.policies or register your own")
+        check_policy(each)
         if on_ball(each):
             raise ValueError(f"{type(each).__name__} plays actions of the unit ball, a log has {env.n_arms} arms")
         resolve(each, env.n_arms, env.dim, _expected(env))

@@ -122,6 +122,12 @@ def test_what_cannot_be_read_is_one_line(tmp_path, text):
     assert "Traceback" not in outcome.output
 
 
+def test_an_oracle_cannot_race(tmp_path):
+    outcome = CliRunner().invoke(albatross, ["race", "--policies", "oracle", "--out", str(tmp_path)])
+    assert outcome.exit_code == 1
+    assert outcome.output.startswith("Error: there is no oracle here")
+
+
 def test_problems_with_arms_and_on_the_ball_are_raced_apart(tmp_path):
     texts = ("Mixture(n_arms=4, dim=2, horizon=30)", "Ball(dim=3, sparsity=1, smallest=0.5, noise_sd=0.0, horizon=30)")
     families = race.own_families(texts)

@@ -114,6 +114,8 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     """
     name, _, rest = text.partition("(")
     if name == "oracle":
+        if "oracle" not in known:
+            raise ValueError("there is no oracle here: only `albatross compare` knows what to tell one")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in policies.CATALOGUE:
         raise ValueError(f"there is no policy {name!r}{_instead(name)}")
