@@ -369,7 +369,7 @@ def race_figure(lines: Sequence[Mapping[str, Any]]) -> Figure:
     }
     ratios = [ratio for line in lines for ratio in line["ratios"].values()]
     axes = _log_axis("regret / that of the best policy", ratios), _axis("", type="category")
-    return Figure("A dot a problem", [*data, means], {**_layout(*axes), "height": 150 + 26 * len(lines)})
+    return Figure("One dot per problem", [*data, means], {**_layout(*axes), "height": 150 + 26 * len(lines)})
 
 
 _KINDS = {
