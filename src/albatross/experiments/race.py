@@ -452,6 +452,6 @@ def plot(families: Mapping[str, list[Standing]]) -> Figure:
         axes.axvline(1.0, color="#555555", linewidth=0.8)
         axes.set_yticks(range(len(lines)), [line.name for line in reversed(lines)])
         axes.set_ylim(-0.7, len(lines) - 0.3)
-        axes.set_xlabel("regret / that of the best policy; one dot per problem, bar: geometric mean")
+        axes.set_xlabel("regret / that of the best policy\none dot per problem, bar: geometric mean")
         axes.set_title(title)
     return figure

@@ -64,8 +64,9 @@ class Stored:
 
     @cached_property
     def _families(self) -> dict[str, dict[str, Any]]:
-        paths = [path for path in sorted(self.folder.glob("race/standings-*.json")) if _format_of(path) == FORMAT]
-        return {family["family"]: family for family in map(_read, paths)}
+        paths = [path for path in self.folder.glob("race/standings-*.json") if _format_of(path) == FORMAT]
+        families = {family["family"]: family for family in map(_read, paths)}
+        return dict(sorted(families.items()))
 
     def __contains__(self, panel: str) -> bool:
         return panel in self.summaries
