@@ -248,7 +248,7 @@ def unidentified(state: AlbatrossState, t: float, dim: int) -> list[str]:
     elif len(sums) and np.trace(within) <= _HARDLY * np.trace(contexts):
         found.append("Contexts never changed within an arm: biases and theta cannot be told apart.")
     if t < dim:
-        found.append(f"{t:.0f} reward{'s' * (t != 1)} for {dim} features: most of theta is still the prior's.")
+        found.append(f"{t:.0f} reward{'s' * int(t != 1)} for {dim} features: most of theta is still the prior's.")
     if state.totals.square[0] * t - state.totals.moment[0] ** 2 <= _HARDLY * state.totals.square[0] * t:
         found.append("All rewards were equal: there is nothing to learn from.")
     return found

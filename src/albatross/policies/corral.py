@@ -54,10 +54,7 @@ class Corral:
     bases: tuple[Any, ...]  #: policies of any kinds
     horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
     eta: float | None = None  #: learning rate; None: sqrt(bases / rounds)
-    reward_range: tuple[float, float] = (
-        0.0,
-        1.0,
-    )  #: to turn rewards into Corral's own losses in [0, 1]; outside of it they are cut
+    reward_range: tuple[float, float] = (0.0, 1.0)  #: for Corral's own losses; rewards outside of it are cut there
     importance_weighting: bool = False  #: hand a base its reward over its probability
 
     def __post_init__(self) -> None:

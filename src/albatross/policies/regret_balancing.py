@@ -48,9 +48,7 @@ class RegretBalancing:
     bases: tuple[Any, ...]  #: policies of any kinds
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
     coefficients: tuple[float, ...] | None = None
-    rule: str = (
-        "balance"  #: "balance" empirical regrets, "eliminate" refuted bases for good, or "dynamic": until they recover
-    )
+    rule: str = "balance"  #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
     delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
     width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     share: bool = False  #: every base learns from every reward

@@ -25,9 +25,7 @@ class UCB:
 
     sigma: float = 1.0  #: standard deviation of the noise
     delta: float = 0.1  #: with form "appendix" and scale 1, bounds may fail with this probability
-    form: str = (
-        "appendix"  #: the bias widths of OFUL+; "appendix": valid at all times, "main": shorter formula, grows with d
-    )
+    form: str = "appendix"  #: of OFUL+'s bias widths: "appendix" is valid at all times, "main" grows with d
     scale: float = 1.0  #: c, a factor on all widths
     ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
