@@ -109,6 +109,7 @@ def _follow_the_parent() -> None:
 
 
 def _end(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent may say it twice
     # An exception that meets a finalizer is ignored; the parent would wait for ever.
     in_any_case = threading.Timer(_GRACE, os._exit, [1])
     in_any_case.daemon = True
