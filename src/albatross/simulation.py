@@ -407,20 +407,19 @@ def default_workers() -> int:
 
 def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
     """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
-    pool = ThreadPoolExecutor(workers)
-    try:
-        futures = [pool.submit(run_trial, trial) for trial in range(trials)]
-        waiting = set(futures)
-        while waiting:
-            finished, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-            for future in finished:
-                future.result()
-    except BaseException:
-        stop.set()
-        raise
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # compiling cannot be stopped, and is not waited for
-    return [future.result() for future in futures]
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            futures = [pool.submit(run_trial, trial) for trial in range(trials)]
+            waiting = set(futures)
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
 
 
 _BARS: ContextVar[bool] = ContextVar("bars", default=True)
