@@ -13,7 +13,7 @@ from albatross.experiments import PANELS, rated_rows, results
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    results.run(PANELS["g"], trials=2, seed=0, out=folder)
+    results.run(PANELS["g"], trials=1, seed=0, out=folder)
     results.run(PANELS["h"], trials=5, seed=0, out=folder)
     return folder
 
