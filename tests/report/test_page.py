@@ -177,5 +177,5 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path):
 
 
 def test_ctrl_c_within_a_query_is_ctrl_c(tmp_path):
-    with pytest.raises(KeyboardInterrupt), files.database(tmp_path):
+    with pytest.raises(KeyboardInterrupt), files.in_words(tmp_path):
         raise RuntimeError("Query interrupted")

@@ -10,16 +10,18 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
 from matplotlib.figure import Figure
 
 import albatross
 from albatross.report import figures
-from albatross.report.files import database, whole
+from albatross.report.files import in_words, whole
 from albatross.report.stored import FILES, FORMAT
 from albatross.simulation import Run
 
@@ -84,6 +86,7 @@ def versions() -> dict[str, str]:
     }
 
 
+@cache
 def _sources() -> str:
     """A hash of the package's own sources: results of other code are other results."""
     files = sorted(Path(albatross.__file__).parent.rglob("*.py"))
@@ -208,6 +211,6 @@ def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
 
 def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
     """A table of equally long columns as Parquet."""
-    with database(path) as connection, whole(path) as aside:
+    with in_words(path), duckdb.connect() as connection, whole(path) as aside:
         connection.register("columns", dict(columns))
         connection.execute("COPY (SELECT * FROM columns) TO '" + str(aside).replace("'", "''") + "' (FORMAT parquet)")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -34,11 +33,10 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextmanager
-def database(path: Path) -> Iterator[Any]:
-    """An empty database in memory; what goes wrong between it and this Parquet file is told in words."""
+def in_words(path: Path) -> Iterator[None]:
+    """What goes wrong between a database and this Parquet file is told in words."""
     try:
-        with duckdb.connect() as connection:
-            yield connection
+        yield
     except duckdb.Error as error:
         what = str(error).partition("\n")[0]
         raise OSError(

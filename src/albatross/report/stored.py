@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 
-from albatross.report.files import database
+from albatross.report.files import in_words
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
 FORMAT = 1
@@ -68,14 +69,18 @@ class Stored:
         families = {family["family"]: family for family in map(_read, paths)}
         return dict(sorted(families.items()))
 
+    @cached_property
+    def _database(self) -> Any:
+        return duckdb.connect()  # in memory, and once: connecting takes longer than a query
+
     def __contains__(self, panel: str) -> bool:
         return panel in self.summaries
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""
         path = self.folder / panel / "curves.parquet"
-        with database(path) as connection:
-            return dict(connection.read_parquet(str(path)).query("curves", sql).fetchnumpy())
+        with in_words(path):
+            return dict(self._database.read_parquet(str(path)).query("curves", sql).fetchnumpy())
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""
