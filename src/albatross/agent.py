@@ -238,7 +238,7 @@ class Agent:
         if self._ball is not None:
             raise ValueError("propensities are not defined on the ball: an action has no probability, only a density")
         checks.whole("draws", draws, least=1)
-        checks.whole("seed", seed, least=0)
+        checks.seed("seed", seed)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
         mask = self._eligible(eligible)
         draws = draws if self._noise_size else 1
@@ -383,7 +383,7 @@ def _finite_reward(reward: Any) -> float:
             raise TypeError
         number = float(reward)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"reward must be a number, not {reward!r}") from None
+        raise ValueError(f"reward must be a number, not {checks.shown(reward)}") from None
     if not abs(number) <= checks.LARGEST:
         raise ValueError(f"reward must be finite, not {number} (at most {checks.LARGEST:g} in size)")
     return number

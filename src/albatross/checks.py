@@ -2,80 +2,96 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-LARGEST = 1e100  # of contexts and rewards: their squares, summed, must stay finite too
-MOST_ROUNDS = 2**53
+LARGEST = 1e100  # of contexts, rewards and parameters: their squares, summed, must stay finite too
+MOST_ROUNDS = 2**53  # past this, floats no longer count one by one
+_LONGEST_SHOWN = 60  # characters of a wrong value in a message
+
+
+def shown(value: Any) -> str:
+    """A wrong value for an error message, shortened where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of more than 4,300 digits
+        return f"an integer of about {value.bit_length() * 3 // 10} digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
 
 
 def _number(name: str, value: Any, needed: str) -> float:
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be {needed}, not {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be {needed}, not {value!r}")
+        raise ValueError(f"{name} must be {needed}, not {shown(value)}")
+    if not abs(value) <= LARGEST:  # compares integers of any size, and NaN
+        raise ValueError(f"{name} must be {needed} of at most {LARGEST:g} in size, not {shown(value)}")
     return float(value)
 
 
 def positive(name: str, value: Any) -> None:
-    """A finite number above 0."""
-    if _number(name, value, "a positive number") <= 0:
-        raise ValueError(f"{name} must be a positive number, not {value!r}")
+    """A finite number above 0 whose square is not 0."""
+    if _number(name, value, "a positive number") < 1.0 / LARGEST:
+        raise ValueError(f"{name} must be a positive number (at least {1 / LARGEST:g}), not {shown(value)}")
 
 
 def at_least_zero(name: str, value: Any) -> None:
     """A finite number of at least 0."""
     if _number(name, value, "a number >= 0") < 0:
-        raise ValueError(f"{name} must be a number >= 0, not {value!r}")
+        raise ValueError(f"{name} must be a number >= 0, not {shown(value)}")
 
 
 def probability(name: str, value: Any) -> None:
     """A number strictly between 0 and 1."""
     if not 0 < _number(name, value, "a number strictly between 0 and 1") < 1:
-        raise ValueError(f"{name} must be a number strictly between 0 and 1, not {value!r}")
+        raise ValueError(f"{name} must be a number strictly between 0 and 1, not {shown(value)}")
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
-    """An integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, not {value!r}")
-
-
-def generator(name: str, seed: Any) -> np.random.Generator:
-    """From a whole number or a SeedSequence; from None one that nobody has seen before."""
-    if not isinstance(seed, np.random.SeedSequence | None):
-        whole(name, seed, least=0)
-    return np.random.Generator(np.random.SFC64(seed))
-
-
-def rounds(name: str, value: Any) -> None:
-    """A number of rounds: past 2^53 floats no longer count one by one."""
-    whole(name, value, least=1)
+    """An integer from `least` to 2^53."""
+    _integer(name, value, least=least)
     if value > MOST_ROUNDS:
-        raise ValueError(f"{name}={value} is past 2^53, where rounds can no longer be counted in floats")
+        raise ValueError(f"{name} must be at most 2^53, past which floats cannot count, not {shown(value)}")
+
+
+def _integer(name: str, value: Any, *, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, not {shown(value)}")
+
+
+def seed(name: str, value: Any) -> None:
+    """An integer of any size from 0 on."""
+    _integer(name, value, least=0)
+
+
+def generator(name: str, value: Any) -> np.random.Generator:
+    """A generator from an integer or a SeedSequence; from None one with fresh entropy."""
+    if not isinstance(value, np.random.SeedSequence | None):
+        seed(name, value)
+    return np.random.Generator(np.random.SFC64(value))
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """One of a few words."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def flag(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
+        raise ValueError(f"{name} must be True or False, not {shown(value)}")
 
 
 def numbers(name: str, value: Any) -> np.ndarray:
-    """`value` as an array of real numbers, whole ones or not."""
+    """`value` as an array of real numbers, whole ones or not; one that hides some of them behind a mask is refused."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
+        raise ValueError(f"{name} has masked entries: fill them in or leave out what they belong to")
     try:
         array = np.asarray(value)
         if array.dtype == object:
             array = array.astype(np.float64)
-    except (TypeError, ValueError):  # rows of unequal length, or no numbers
+    except (TypeError, ValueError, OverflowError):  # rows of unequal length, or no numbers, or too large
         array = np.array([value], object)
     if array.dtype.kind not in "biuf" and array.size:
         given = "text" if array.dtype.kind in "US" else f"{type(value).__name__} of {array.dtype}"
@@ -107,9 +123,9 @@ def coordinates(name: str, value: Any) -> tuple[int, ...]:
     """Different coordinates, at least one, in ascending order."""
     array = numbers(name, value)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 0:
-        raise ValueError(f"{name} must be a list of coordinates (whole numbers from 0 on), not {value!r}")
+        raise ValueError(f"{name} must be a list of coordinates (whole numbers from 0 on), not {shown(value)}")
     if np.unique(array).size < array.size:
-        raise ValueError(f"{name} names a coordinate twice: {value!r}")
+        raise ValueError(f"{name} names a coordinate twice: {shown(value)}")
     return tuple(int(j) for j in np.sort(array))
 
 
@@ -117,9 +133,9 @@ def nested_dims(name: str, value: Any) -> tuple[int, ...]:
     """Dimensions of nested feature maps: whole numbers that grow."""
     array = numbers(name, value)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 1:
-        raise ValueError(f"{name} must be a list of dimensions (whole numbers from 1 on), not {value!r}")
+        raise ValueError(f"{name} must be a list of dimensions (whole numbers from 1 on), not {shown(value)}")
     if not (array[1:] > array[:-1]).all():
-        raise ValueError(f"{name} must increase from map to map, not {value!r}")
+        raise ValueError(f"{name} must increase from map to map, not {shown(value)}")
     return tuple(int(dim) for dim in array)
 
 

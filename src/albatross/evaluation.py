@@ -221,7 +221,7 @@ def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
     """
     named = _named(policy, env)
     checks.whole("trials", trials, least=1)
-    checks.whole("seed", seed, least=0)
+    checks.seed("seed", seed)
 
     jobs = [partial(_replay_once, each, env, trial, seed) for each in named.values() for trial in range(trials)]
     done = iter(_in_parallel(jobs, len(jobs) * env.length))
@@ -245,7 +245,7 @@ def probabilities(
     """
     _named({"": policy}, env)
     checks.whole("draws", draws, least=1)
-    checks.whole("seed", seed, least=0)
+    checks.seed("seed", seed)
     every = np.arange(env.length)
     known, asked = np.atleast_1d(every[trained_on]), np.atleast_1d(every[rows])
 
@@ -415,7 +415,7 @@ def _folds(env: Logged, folds: int, seed: int) -> np.ndarray:
     """(n,) the fold of every row, at random and of equal sizes."""
     _check_log(env)
     checks.whole("folds", folds, least=2)
-    checks.whole("seed", seed, least=0)
+    checks.seed("seed", seed)
     if folds > env.length:
         raise ValueError(f"{folds} folds need at least as many rounds, the log has {env.length}")
     return streams(seed, 0)[2].permutation(env.length) % folds

@@ -163,7 +163,7 @@ class Fleet:
         for name, value in (("n_users", n_users), ("n_arms", n_arms), ("dim", dim)):
             checks.whole(name, value, least=1)
         if horizon is not None:
-            checks.rounds("horizon", horizon)
+            checks.whole("horizon", horizon, least=1)
         self._rng = checks.generator("seed", seed)
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):

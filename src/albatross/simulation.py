@@ -336,10 +336,10 @@ def simulate(
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
         raise ValueError("simulate needs at least one policy")
-    checks.rounds("horizon", horizon)
+    checks.whole("horizon", horizon, least=1)
     checks.flag("blocks", blocks)
     checks.whole("trials", trials, least=1)
-    checks.whole("seed", seed, least=0)
+    checks.seed("seed", seed)
     if not (hasattr(env, "n_arms") and hasattr(env, "dim")):
         raise TypeError(f"{env!r} is not an environment: it has no n_arms and dim")
     limit = getattr(env, "length", None)

@@ -98,7 +98,7 @@ class Clusters:
         checks.one_of("contexts", contexts, CONTEXTS)
         checks.one_of("rewards", rewards, REWARDS)
         checks.whole("min_rows", min_rows, least=1)
-        checks.whole("seed", seed, least=0)
+        checks.seed("seed", seed)
         rng = np.random.default_rng(seed)
         features, ratings = _some_rows(features, ratings, rows, rng)
         if len(features) < n_arms:

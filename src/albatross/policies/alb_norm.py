@@ -69,7 +69,7 @@ class ALBNorm:
             checks.at_least_zero("norm_bound", self.norm_bound)
         if self.explore is not None:
             checks.whole("explore", self.explore, least=1)
-        if self.explore_arm != "random":
+        if not (isinstance(self.explore_arm, str) and self.explore_arm == "random"):
             try:
                 checks.whole("explore_arm", self.explore_arm, least=0)
             except ValueError as error:

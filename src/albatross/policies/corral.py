@@ -60,7 +60,7 @@ class Corral:
     def __post_init__(self) -> None:
         check_bases(self)
         if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
+            checks.whole("horizon", self.horizon, least=1)
         if self.eta is not None:
             checks.positive("eta", self.eta)
         low, high = checks.finite_array("reward_range", self.reward_range, (2,)).tolist()

@@ -24,7 +24,7 @@ _MOST_GROWTH = 10_000
 def check_phases(policy: Any) -> None:
     """The keywords that both forms have."""
     if policy.first_phase is not None:
-        checks.rounds("first_phase", policy.first_phase)
+        checks.whole("first_phase", policy.first_phase, least=1)
     checks.probability("delta", policy.delta)
     checks.positive("sigma", policy.sigma)
     checks.one_of("threshold", policy.threshold, THRESHOLDS)

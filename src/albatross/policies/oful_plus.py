@@ -40,7 +40,7 @@ class OFULPlus:
         checks.at_least_zero("norm_bound", self.norm_bound)
         check_ball(self)
         if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
+            checks.whole("horizon", self.horizon, least=1)
 
 
 def check_ball(policy: Any) -> None:

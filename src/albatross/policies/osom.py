@@ -48,7 +48,7 @@ class OSOM:
         checks.at_least_zero("norm_bound", self.norm_bound)
         check_ball(self)
         if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
+            checks.whole("horizon", self.horizon, least=1)
 
 
 class OSOMParameters(NamedTuple):

@@ -48,7 +48,7 @@ class SLUCB:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
+            checks.whole("horizon", self.horizon, least=1)
         checks.positive("sigma", self.sigma)
         checks.probability("delta", self.delta)
         checks.positive("norm_bound", self.norm_bound)

@@ -40,7 +40,7 @@ learn_stage = generic("learn_stage")
 def check_staged(policy: Any) -> None:
     """The keywords that both policies have."""
     if policy.horizon is not None:
-        checks.rounds("horizon", policy.horizon)
+        checks.whole("horizon", policy.horizon, least=1)
     checks.probability("delta", policy.delta)
     checks.positive("sigma", policy.sigma)
     if policy.feature_bound is not None:
