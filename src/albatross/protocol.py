@@ -29,6 +29,8 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from albatross.cache import private_folder
+
 # --------------------------------------------------------------------------------------------- compiling
 
 _PACKAGE = str(Path(__file__).parent)
@@ -37,7 +39,7 @@ _NEVER_COMPILED = {"experiments", "report", "cli"}
 
 
 def _cache_folder() -> str:
-    """Where Numba keeps machine code for exactly these sources.
+    """Where Numba keeps machine code for exactly these sources; empty if there is no safe place for it.
 
     Numba only watches the file of the outermost function: after an edit to a policy it would go on running the old
     one. So the folder's name is a hash of all sources, and the folders of earlier hashes are deleted.
@@ -45,18 +47,13 @@ def _cache_folder() -> str:
     package = Path(_PACKAGE)
     sources = sorted(p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in _NEVER_COMPILED)
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    installation = hashlib.sha256(_PACKAGE.encode()).hexdigest()[:16]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "albatross" / installation / digest
-    try:
-        if not folder.exists():
-            for stale in folder.parent.glob("*"):
-                shutil.rmtree(stale, ignore_errors=True)
-            folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return str(folder)
-    except OSError:
-        pass
-    return ""  # nowhere to keep it that is the user's own: every process compiles anew
+    installation = private_folder(hashlib.sha256(_PACKAGE.encode()).hexdigest()[:16])
+    if installation is None:
+        return ""
+    if not (installation / digest).exists():
+        for stale in installation.glob("*"):
+            shutil.rmtree(stale, ignore_errors=True)
+    return str(private_folder(installation.name, digest) or "")
 
 
 _CACHE_FOLDER = _cache_folder()

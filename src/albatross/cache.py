@@ -1,0 +1,61 @@
+"""The folder where compiled code is kept from one process to the next.
+
+Numba reads what it finds there with pickle, which runs whatever was put into it: the folder must be the user's own, and
+nobody else may be able to write to it or to put another in its place. Where there is no such folder nothing is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def private_folder(*names: str) -> Path | None:
+    """`albatross/...` in the user's cache folder, made with mode 700; None if it is not the user's alone."""
+    root = _users_cache()
+    if root is None:
+        return None
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        folder = root.resolve()
+        if not all(_guarded(parent) for parent in (folder, *folder.parents)):
+            return None
+        for name in ("albatross", *names):
+            folder /= name
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if not _is_private(folder):
+                return None
+    except OSError:
+        return None
+    return folder
+
+
+def _users_cache() -> Path | None:
+    """XDG_CACHE_HOME, which counts only if it is absolute, or ~/.cache; None for a user without a home."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME, and a user that the system does not know, as in some containers
+        return None
+    return home / ".cache" if home.is_absolute() else None
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether it is a real folder of this user that nobody else may write to."""
+    if not hasattr(os, "geteuid"):  # Windows, where a profile's folders are the user's own
+        return True
+    found = folder.lstat()
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return own and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and os.access(folder, os.W_OK)
+
+
+def _guarded(folder: Path) -> bool:
+    """Whether nobody but this user and root can put another folder in the place of one inside."""
+    if not hasattr(os, "geteuid"):
+        return True
+    found = folder.stat()
+    trusted = found.st_uid in (0, os.geteuid())
+    return trusted and (not found.st_mode & stat.S_IWOTH or bool(found.st_mode & stat.S_ISVTX))
