@@ -331,6 +331,31 @@ def test_the_two_tau_start_plays_its_arm_until_the_rewards_are_in_and_then_knows
     assert [agent.select(CONTEXTS[20 + t]).arm for t in range(K)] == list(range(K))
 
 
+@pytest.mark.parametrize("policy", [policies.UCB(sigma=0.1), OFUL_PLUS, ALB_NORM], ids=["ucb", "oful-plus", "alb-norm"])
+def test_a_first_play_that_is_never_rewarded_does_not_starve_its_arm(policy):
+    agent = make(policy)
+    lost = agent.select(CONTEXTS[0])
+    for t in range(1, 600):
+        decision = agent.select(CONTEXTS[t % len(CONTEXTS)])
+        agent.update(decision, 5.0 if decision.arm == lost.arm else 0.0)
+    assert agent.diagnostics()["pulls"][lost.arm] > 300
+    agent.update(lost, 5.0)  # late, but not too late
+
+
+def test_a_dropped_decision_is_no_longer_waited_for_and_teaches_nothing():
+    agent = make(OFUL_PLUS)
+    one, two = agent.select(CONTEXTS[0]), agent.select(CONTEXTS[1])
+    assert (one.arm, two.arm) == (0, 1)
+    agent.drop(one)
+    agent.drop(two.id)
+    assert agent.diagnostics()["pending"] == agent.diagnostics()["forgotten"] == 0
+    assert agent.select(CONTEXTS[2]).arm == 0
+    for settled in (one, two.id):
+        with pytest.raises(UnknownDecision, match="is not pending"):
+            agent.drop(settled)
+    assert agent.diagnostics()["pulls"].sum() == 0
+
+
 # ------------------------------------------------------------------------------------------------------ forgetting
 
 

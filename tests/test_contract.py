@@ -11,7 +11,19 @@ import sys
 import numpy as np
 import pytest
 from stepping import agent_on_ball, agent_on_stream, rounds_of, same_state, state_of
-from variants import DIM, HORIZON, N_ARMS, ON_THE_BALL, SIGMA, SLOW_TO_START, VARIANTS, easy_problem, new_agent, offered
+from variants import (
+    DIM,
+    HORIZON,
+    N_ARMS,
+    ON_THE_BALL,
+    SIGMA,
+    SLOW_TO_START,
+    VARIANTS,
+    easy_problem,
+    has_biases,
+    new_agent,
+    offered,
+)
 
 from albatross import Agent, policies, simulate
 from albatross.protocol import Choice, hold, update
@@ -124,6 +136,29 @@ def test_late_and_out_of_order_rewards_are_taken(name):
         assert np.isfinite(array).all()
     if name != "uniform" and name not in SLOW_TO_START:
         assert regret < 0.8 * uniform
+
+
+@every_policy_with_arms
+def test_rewards_that_never_come_starve_no_arm(name):
+    env, policy = easy_problem(name), VARIANTS[name]
+    agent = agent_on_stream(policy, env, seed=6)
+    rng, chosen, regret, uniform, lost = np.random.default_rng(0), np.zeros(N_ARMS), 0.0, 0.0, np.zeros(N_ARMS)
+    rounds = 4 * HORIZON
+    for t, (contexts, means, noise) in enumerate(rounds_of(env, horizon=rounds, seed=6)):
+        decision = agent.select(contexts)
+        arm = decision.arm
+        lost[arm] += 1
+        if lost[arm] > 2 and rng.random() < 0.9:  # the first two plays of every arm are never rewarded, nor some others
+            agent.update(decision, means[arm] + noise[arm])
+        if t >= rounds // 2:
+            chosen[arm] += 1
+            regret += means.max() - means[arm]
+            uniform += means.max() - means.mean()
+    if name in ("uniform", "greedy", *SLOW_TO_START):  # greedy never explores
+        return
+    assert regret < 0.5 * uniform
+    if has_biases(name):  # the best arm is the same in all rounds
+        assert chosen[-1] > 0
 
 
 @every_policy

@@ -220,10 +220,38 @@ def test_choices_of_another_policy_are_refused_before_compiled_code_reads_them()
         own._replace(scores=own.scores[:0]),
         own._replace(arms=own.arms - 9),
         own._replace(arms=own.arms + 0.5),
+        own._replace(actions=np.full((1, D), np.nan)),
+        own._replace(actions=np.full((1, D), "much")),
+        own._replace(actions=np.ma.masked_array(own.actions, mask=True)),
+        own._replace(tags=own.tags.astype(str)),
+        own._replace(users=own.users - 1),
     ):
         with pytest.raises(ValueError, match=r"select returned|is unknown"):
             osom.update(wrong, [1.0])
+        with pytest.raises(ValueError, match=r"select returned|is unknown"):
+            osom.drop(wrong)
     osom.update(own, [1.0])
+    assert osom.diagnostics(0)["pulls"].sum() == 1
+
+
+def test_tags_that_lead_outside_of_the_bases_are_refused_and_the_choice_stays_pending():
+    fleet = new_fleet(VARIANTS["d3rb"])
+    choices = fleet.select([0], np.zeros((1, K, D)))
+    for base in (1e9, 3.0, -1.0, 0.5):
+        tags = choices.tags.copy()
+        tags[0, 0] = base
+        with pytest.raises(ValueError, match="tag holds"):
+            fleet.update(choices._replace(tags=tags), [1.0])
+    fleet.update(choices, [1.0])
+
+
+def test_a_first_play_that_is_never_rewarded_does_not_keep_its_arm_from_its_user():
+    fleet = new_fleet(policies.UCB(sigma=0.1))
+    for t in range(40 * K):
+        choices = fleet.select([1], np.zeros((1, K, D)))
+        if t:  # the reward of the first choice, of arm 0, is lost
+            fleet.update(choices, [1.0 if choices.arms[0] == 0 else 0.0])
+    assert fleet.diagnostics(1)["pulls"][0] > 20 * K
 
 
 CONTEXTS = np.zeros((1, K, D))

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from numba.extending import overload
 
-from albatross import Agent, environments, policies, simulate
+from albatross import Agent, Fleet, environments, policies, simulate
+from albatross.evaluation import probabilities, replay
 from albatross.protocol import (
     Choice,
     Offer,
+    arm_to_retry,
     diagnostics,
     entry,
     hold,
@@ -298,7 +300,7 @@ def play_in_blocks(policy, state, offer, theta, horizon, noise):
 def test_vector_actions_are_played_in_blocks():
     policy = Compass()
     state = init(policy, 0, 3, None)
-    nothing = Offer(np.empty((0, 3)), np.empty(0, bool), np.empty(0, np.int64))
+    nothing = Offer(np.empty((0, 3)), np.empty(0, bool), np.empty(0, np.int64), -1)
     noise = np.random.default_rng(0).standard_normal(200)
     blocks = play_in_blocks(policy, state, nothing, np.array([1.0, 0.0, 0.0]), 10**9, noise)
     assert state.plays[0] == 10**9
@@ -313,10 +315,10 @@ def test_a_choice_stays_for_one_round_unless_the_policy_says_otherwise():
 # ------------------------------------------------------------------------------------- the shared choosing
 
 
-def offer(eligible, pending=None):
+def offer(eligible, pending=None, retry=-1):
     eligible = np.array(eligible, bool)
     waiting = np.zeros(eligible.size, np.int64) if pending is None else np.array(pending, np.int64)
-    return Offer(np.zeros((eligible.size, 1)), eligible, waiting)
+    return Offer(np.zeros((eligible.size, 1)), eligible, waiting, retry)
 
 
 def test_the_best_eligible_arm_is_picked_and_ties_go_by_priority():
@@ -332,6 +334,114 @@ def test_first_plays_go_to_the_lowest_arm_that_is_not_pending():
     assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1], [0, 1, 0]), order) == 2
     assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1], [0, 1, 1]), order) == 0
     assert pick_best(np.array([9.0, inf, inf]), offer([0, 1, 1], [0, 3, 2]), order) == 2
+
+
+def test_an_arm_whose_turn_it_is_gets_another_first_play_although_one_is_pending():
+    inf, order = np.inf, np.array([2, 1, 0])
+    assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 1], [0, 1, 1], retry=2), order) == 2
+    assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 0], [0, 1, 1], retry=2), order) == 0
+    assert pick_best(np.array([9.0, 1.0, inf]), offer([1, 1, 1], [0, 1, 1], retry=1), order) == 0
+    assert pick_best(np.array([inf, inf, inf]), offer([1, 1, 1], [1, 2, 3], retry=2), order) == 0
+    turns = [arm_to_retry(decision, 3) for decision in range(50)]
+    assert [(decision, arm) for decision, arm in enumerate(turns) if arm >= 0] == [
+        (9, 0),
+        (19, 1),
+        (29, 2),
+        (39, 0),
+        (49, 1),
+    ]
+
+
+# -------------------------------------------------------------------------------- a policy that cannot be followed
+
+
+class Careless(NamedTuple):
+    fault: int  # 0: too few scores, 1: too many, 2: too few widths, 3: a score of NaN
+
+
+@init.register
+def init_careless(policy: Careless, n_arms, dim, rng):
+    return OptimistState(np.zeros(n_arms), np.zeros(n_arms), np.arange(n_arms))
+
+
+@score.register
+def score_careless(policy: Careless, state, offer, noise):
+    n_arms = offer.eligible.size
+    scores = np.zeros(2 if policy.fault == 0 else 7 if policy.fault == 1 else n_arms)
+    widths = np.zeros(1 if policy.fault == 2 else scores.size)
+    if policy.fault == 3 and np.sum(state.counts) >= 2.0:
+        scores[3] = np.nan
+    return scores, widths
+
+
+@update.register
+def update_careless(policy: Careless, state, choice, reward, n):
+    state.counts[choice.arm] += n
+
+
+class Reckless(NamedTuple):
+    arm: int
+    score: float
+
+
+@init.register
+def init_reckless(policy: Reckless, n_arms, dim, rng):
+    return OptimistState(np.zeros(n_arms), np.zeros(n_arms), np.arange(n_arms))
+
+
+@select.register
+def select_reckless(policy: Reckless, state, offer, noise):
+    return Choice(policy.arm, offer.contexts[0], policy.score, 0.0, 1.0, np.empty(0))
+
+
+@update.register
+def update_reckless(policy: Reckless, state, choice, reward, n):
+    state.counts[0] += n
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Careless(0), "Careless gave 2 scores and 2 widths for 5 arms"),
+        (Careless(1), "Careless gave 7 scores and 7 widths for 5 arms"),
+        (Careless(2), "Careless gave 5 scores and 1 widths for 5 arms"),
+        (Careless(3), "Careless gave arm 3 the score nan"),
+        (Reckless(-1, 0.0), "Reckless chose arm -1 with score 0.0: it must be one of the eligible arms"),
+        (Reckless(5, 0.0), "Reckless chose arm 5"),
+        (Reckless(1, np.nan), "Reckless chose arm 1 with score nan"),
+    ],
+    ids=str,
+)
+def test_a_policy_whose_choice_cannot_be_played_is_named_and_nothing_changes(policy, message):
+    contexts = np.ones((5, 2))
+    agent, fleet = Agent(policy, n_arms=5, dim=2), Fleet(policy, n_users=1, n_arms=5, dim=2)
+    if policy == Careless(3):  # two rewards later
+        for _ in range(2):
+            agent.update(agent.select(contexts), 1.0)
+            fleet.update(fleet.select([0], contexts[None]), [1.0])
+    made = agent.diagnostics()["decisions"]
+    with pytest.raises(ValueError, match=message):
+        agent.select(contexts)
+    with pytest.raises(ValueError, match=message):
+        agent.propensity(contexts)
+    assert agent.diagnostics()["decisions"] == made
+    with pytest.raises(ValueError, match=message):
+        fleet.select([0, 0], np.ones((2, 5, 2)))
+    assert not fleet._pending.any()
+    with pytest.raises(ValueError, match=message):
+        simulate(policy, environments.Mixture(n_arms=5, dim=2), horizon=50)
+    log = environments.Logged(contexts=np.ones((9, 5, 2)), actions=[0] * 9, rewards=[1] * 9, propensities=[0.2] * 9)
+    with pytest.raises(ValueError, match=message):
+        replay(policy, log)
+    with pytest.raises(ValueError, match=message):
+        probabilities(policy, log, trained_on=slice(5), rows=slice(5, 9))
+
+
+def test_an_arm_that_is_not_eligible_cannot_be_chosen():
+    agent = Agent(Reckless(1, 0.0), n_arms=5, dim=2)
+    agent.select(np.ones((5, 2)))
+    with pytest.raises(ValueError, match=r"chose arm 1 with score 0.0: .* eligible arms \[0, 2\]"):
+        agent.select(np.ones((5, 2)), eligible=[0, 2])
 
 
 def test_uniform_picks_take_every_eligible_arm_alike():

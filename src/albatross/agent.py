@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks, policies, saving
-from albatross.errors import UnknownDecision, UnreadableFile
+from albatross.errors import UnknownDecision
+from albatross.forks import renew_after_fork
 from albatross.protocol import (
     Choice,
     Offer,
+    arm_to_retry,
     check_policy,
+    check_tags,
     diagnostics,
     entry,
     init,
+    is_sound,
     noise_size,
     on_ball,
+    refuse_choice,
     resolve,
     select,
     tag_size,
@@ -43,14 +46,15 @@ class Decision(NamedTuple):
 
 
 @entry
-def decide(policy, state, contexts, eligible, pending, noise):
-    """Whether all contexts are finite, and the fields of a choice whose action outlives the caller's array."""
+def decide(policy, state, contexts, eligible, pending, decision, noise):
+    """Whether contexts are finite and the choice is sound, and its fields, with an action that outlives the array."""
     wrong = 0
     for value in contexts.flat:
         wrong += not abs(value) <= checks.LARGEST  # counting vectorises, a sum of floats would not
-    choice = select(policy, state, Offer(contexts, eligible, pending), noise)
+    offer = Offer(contexts, eligible, pending, arm_to_retry(decision, eligible.size))
+    choice = select(policy, state, offer, noise)
     kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
-    return wrong == 0, kept
+    return wrong == 0 and is_sound(choice, offer), kept
 
 
 @entry
@@ -68,10 +72,14 @@ def learn_log(policy, state, actions, arms, rewards, tag):
 
 
 @entry
-def count_choices(policy, state, contexts, eligible, pending, noise, counts):
-    """How often each arm is chosen under so many rows of noise."""
+def count_choices(policy, state, offer, noise, counts):
+    """How often each arm is chosen under so many rows of noise; the row at which a choice is not sound, or -1."""
     for t in range(noise.shape[0]):
-        counts[select(policy, state, Offer(contexts, eligible, pending), noise[t]).arm] += 1
+        choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return t
+        counts[choice.arm] += 1
+    return -1
 
 
 class Agent:
@@ -117,11 +125,11 @@ class Agent:
         n_arms, dim = int(n_arms), int(dim)
         parameters = resolve(policy, n_arms, dim, None)
         state = init(parameters, n_arms, dim, rng)
-        self._settle(policy, parameters, state, rng, n_arms, dim, int(max_pending))
+        self._set_up(policy, parameters, state, rng, n_arms, dim, int(max_pending))
         self._name = secrets.token_hex(4)
         self._made = self._forgotten = 0
 
-    def _settle(
+    def _set_up(
         self, policy: Any, parameters: Any, state: Any, rng: Any, n_arms: int, dim: int, max_pending: int
     ) -> None:
         self.policy, self.n_arms, self.dim, self.max_pending = policy, n_arms, dim, max_pending
@@ -134,10 +142,16 @@ class Agent:
         self._pending_of_arm = np.zeros(n_arms, np.int64)
         contexts, tag = np.zeros((n_arms, dim)), np.zeros(tag_size(parameters))
         self._decide = decide.prepared(
-            parameters, state, contexts, self._all_eligible, self._pending_of_arm, self._no_noise
+            parameters, state, contexts, self._all_eligible, self._pending_of_arm, 0, self._no_noise
         )
         self._learn = learn.prepared(parameters, state, (0, contexts[0], 0.0, 0.0, 0.0, tag), 0.0)
         self._lock = threading.Lock()
+        renew_after_fork(self)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._name = secrets.token_hex(4)
+        self._rng = checks.generator("seed", None)
 
     def __repr__(self) -> str:
         arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "
@@ -159,11 +173,14 @@ class Agent:
             if self._noise_size:
                 rewind = self._rng.bit_generator.state
                 noise = self._rng.standard_normal(self._noise_size)
-            finite, kept = self._decide(self._parameters, self._state, contexts, mask, self._pending_of_arm, noise)
-            if not finite:
+            sound, kept = self._decide(
+                self._parameters, self._state, contexts, mask, self._pending_of_arm, self._made, noise
+            )
+            if not sound:
                 if rewind:
                     self._rng.bit_generator.state = rewind
                 checks.finite_array("contexts", contexts, (self.n_arms, self.dim))
+                refuse_choice(self._parameters, self._state, self._offer(contexts, mask), noise)
             self._made += 1
             name = f"{self._name}-{self._made}"
             if len(self._pending) >= self.max_pending:
@@ -191,11 +208,13 @@ class Agent:
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
-            kept = self._pending.pop(name, None) if isinstance(name, str) else None
-            if kept is None:
-                raise UnknownDecision(self._why_unknown(name))
-            self._pending_of_arm[kept[0]] -= 1
-            self._learn(self._parameters, self._state, kept, reward)
+            self._learn(self._parameters, self._state, self._settle(name), reward)
+
+    def drop(self, decision: Decision | str) -> None:
+        """Forget a decision, or a decision's id, whose reward will never come."""
+        name = decision.id if isinstance(decision, Decision) else decision
+        with self._lock:
+            self._settle(name)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all.
@@ -245,7 +264,10 @@ class Agent:
         noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
         counts = np.zeros(self.n_arms)
         with self._lock:
-            count_choices(self._parameters, self._state, table, mask, self._pending_of_arm, noise, counts)
+            offer = self._offer(table, mask)
+            wrong = count_choices(self._parameters, self._state, offer, noise, counts)
+            if wrong >= 0:
+                refuse_choice(self._parameters, self._state, offer, noise[wrong])
         return counts / draws
 
     def diagnostics(self) -> dict[str, Any]:
@@ -314,9 +336,20 @@ class Agent:
         mask[given] = True
         return mask
 
+    def _offer(self, contexts: np.ndarray, eligible: np.ndarray) -> Offer:
+        retry = arm_to_retry(self._made, self.n_arms)
+        return Offer(contexts, eligible, self._pending_of_arm, retry)
+
+    def _settle(self, name: Any) -> tuple[int, np.ndarray, float, float, float, np.ndarray]:
+        """Take a decision off the pending ones; returns the fields of its choice."""
+        kept = self._pending.pop(name, None) if isinstance(name, str) else None
+        if kept is None:
+            raise UnknownDecision(self._why_unknown(name))
+        self._pending_of_arm[kept[0]] -= 1
+        return kept
+
     def _forget_oldest(self) -> None:
-        oldest = next(iter(self._pending))
-        self._pending_of_arm[self._pending.pop(oldest)[0]] -= 1
+        self._settle(next(iter(self._pending)))
         self._forgotten += 1
 
     def _why_unknown(self, name: Any) -> str:
@@ -331,8 +364,11 @@ class Agent:
 
     # ----------------------------------------------------------------------------------------------- save and load
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything, pending decisions and random numbers included, as one file: arrays and JSON, no code."""
+    def save(self, target: saving.Source) -> None:
+        """Write everything, pending decisions and random numbers included, to a path or an open binary file.
+
+        The file holds arrays and JSON, no code. At a path it is there whole or not at all.
+        """
         with self._lock:
             header = {
                 "policy": saving.describe_policy(self.policy),
@@ -347,34 +383,59 @@ class Agent:
             arrays = saving.state_arrays(self._state)
             for field, column in zip(Choice._fields, zip(*self._pending.values(), strict=True), strict=False):
                 arrays[f"pending/{field}"] = np.array(column)
-            saving.write(path, kind="agent", header=header, arrays=arrays)
+            saving.write(target, kind="agent", header=header, arrays=arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Any = None) -> Agent:
-        """Read a saved agent, which goes on bit for bit. `policy` is needed for a policy of your own."""
-        header, arrays = saving.read(path, kind="agent")
-        try:
+    def load(cls, source: saving.Source, policy: Any = None) -> Agent:
+        """Read a saved agent from a path or an open binary file; it goes on bit for bit.
+
+        `policy` is needed for a policy of your own. A file that is damaged, or that could do harm, is refused.
+        """
+        with saving.reading(source, kind="agent") as saved:
+            header = saved.header
             policy = saving.restore_policy(header["policy"], policy)
-            n_arms, dim = int(header["n_arms"]), int(header["dim"])
-            parameters = resolve(policy, n_arms, dim, None)
-            state = init(parameters, n_arms, dim, np.random.default_rng(0))
-            saving.fill_state(state, arrays, path=Path(path))
+            for name, least in (("n_arms", 1), ("dim", 1), ("max_pending", 1), ("made", 0), ("forgotten", 0)):
+                checks.whole(name, header[name], least=least)
+            n_arms, dim = header["n_arms"], header["dim"]
+            parameters, template = saving.new_state(policy, n_arms, dim, None, most_bytes=saved.nbytes)
+            state = saved.state(parameters, template)
             agent = cls.__new__(cls)
             rng = saving.restore_rng(header["rng"])
-            agent._settle(policy, parameters, state, rng, n_arms, dim, int(header["max_pending"]))
+            agent._set_up(policy, parameters, state, rng, n_arms, dim, header["max_pending"])
             # A new name: what the saved agent decided after it was saved must not be mistaken for our decisions.
             agent._name = secrets.token_hex(4)
-            agent._made, agent._forgotten = int(header["made"]), int(header["forgotten"])
-            for i, name in enumerate(header["pending"]):
-                arm, action, score, width, propensity, tag = (arrays[f"pending/{field}"][i] for field in Choice._fields)
-                kept = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
-                agent._pending[name] = kept
-                agent._pending_of_arm[kept[0]] += 1
-        except UnreadableFile:
-            raise
-        except Exception as error:  # whatever a damaged header or array may cause
-            raise UnreadableFile(f"{path} is not a whole saved agent: {error!r}") from error
+            agent._made, agent._forgotten = header["made"], header["forgotten"]
+            agent._restore_pending(saved)
         return agent
+
+    def _restore_pending(self, saved: saving.Saved) -> None:
+        names = saved.header["pending"]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("pending must be a list of ids")
+        if not names:
+            return
+        shapes = {"arm": (), "action": (self.dim,), "tag": (tag_size(self._parameters),)}
+        columns = [
+            saved.array(f"pending/{field}", (len(names), *shapes.get(field, ())), np.int64 if field == "arm" else float)
+            for field in Choice._fields
+        ]
+        arms, actions, scores, _, propensities, tags = columns
+        checks.indices("pending/arm", arms, self.n_arms - 1)
+        checks.finite_array("pending/action", actions, actions.shape)
+        if np.isnan(scores).any():
+            raise ValueError("pending/score must hold numbers")
+        if not (np.isnan(propensities) | ((propensities > 0.0) & (propensities <= 1.0))).all():
+            raise ValueError("pending/propensity must be above 0 and at most 1, or NaN")
+        check_tags(self._parameters, self._state, tags)
+        for name, (arm, action, score, width, propensity, tag) in zip(names, zip(*columns, strict=True), strict=True):
+            self._pending[name] = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
+            self._pending_of_arm[arm] += 1
+        if len(self._pending) < len(names):
+            raise ValueError("pending names a decision twice")
+
+    def __reduce__(self) -> Any:
+        """Pickled and copied in the saved form."""
+        return type(self).load, (saving.in_memory(self), self.policy)
 
 
 def _finite_reward(reward: Any) -> float:

@@ -23,9 +23,10 @@ def shown(value: Any) -> str:
 def _number(name: str, value: Any, needed: str) -> float:
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name} must be {needed}, not {shown(value)}")
-    if not abs(value) <= LARGEST:  # compares integers of any size, and NaN
+    number = value.item() if isinstance(value, np.generic) else value
+    if not -LARGEST <= number <= LARGEST:  # compares integers of any size, and NaN
         raise ValueError(f"{name} must be {needed} of at most {LARGEST:g} in size, not {shown(value)}")
-    return float(value)
+    return float(number)
 
 
 def positive(name: str, value: Any) -> None:
@@ -47,8 +48,15 @@ def probability(name: str, value: Any) -> None:
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
-    """An integer from `least` to 2^53."""
+    """An integer of at least `least` that 64 bits hold."""
     _integer(name, value, least=least)
+    if value >= 2**63:
+        raise ValueError(f"{name} must be below 2^63, not {shown(value)}")
+
+
+def rounds(name: str, value: Any) -> None:
+    """A number of rounds: past 2^53 floats no longer count one by one."""
+    _integer(name, value, least=1)
     if value > MOST_ROUNDS:
         raise ValueError(f"{name} must be at most 2^53, past which floats cannot count, not {shown(value)}")
 
@@ -137,6 +145,13 @@ def nested_dims(name: str, value: Any) -> tuple[int, ...]:
     if not (array[1:] > array[:-1]).all():
         raise ValueError(f"{name} must increase from map to map, not {shown(value)}")
     return tuple(int(dim) for dim in array)
+
+
+def indices(name: str, values: np.ndarray, most: Any) -> None:
+    """Whole numbers from 0 to `most`, a number or one for each place along the last axis."""
+    wrong = ~((values >= 0) & (values <= most) & (values == np.floor(values)))
+    if wrong.any():
+        raise ValueError(f"{name} holds {values[wrong][0]:g}, which no run leads to")
 
 
 def covariance(name: str, value: Any, dim: int) -> np.ndarray:

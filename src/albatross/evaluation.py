@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -36,8 +36,10 @@ from albatross.protocol import (
     entry,
     init,
     is_policy,
+    is_sound,
     noise_size,
     on_ball,
+    refuse_choice,
     resolve,
     select,
     tag_size,
@@ -105,23 +107,34 @@ class Evaluation(NamedTuple):
 
 @entry
 def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
-    """Offer rounds of a log. How many the policy was granted; `earned` begins with their rewards."""
+    """Offer rounds of a log: how many the policy was granted, and the round of a choice that is not sound, or -1.
+
+    `earned` begins with the rewards of the rounds that were granted.
+    """
     granted = 0
     for t in range(actions.size):
-        choice = select(policy, state, Offer(contexts[t], eligible, pending), noise[t])
+        offer = Offer(contexts[t], eligible, pending, -1)
+        choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return granted, t
         if choice.arm == actions[t]:
             update(policy, state, choice, rewards[t], 1)
             earned[granted] = rewards[t]
             granted += 1
-    return granted
+    return granted, -1
 
 
 @entry
 def count_choices(policy, state, contexts, eligible, pending, noise, counts):
-    """How often each arm would be chosen in each round, under so many rows of noise."""
+    """How often each arm would be chosen in each round; the round and the draw of a choice that is not sound, or -1."""
     for t in range(noise.shape[0]):
+        offer = Offer(contexts[t], eligible, pending, -1)
         for i in range(noise.shape[1]):
-            counts[t, select(policy, state, Offer(contexts[t], eligible, pending), noise[t, i]).arm] += 1
+            choice = select(policy, state, offer, noise[t, i])
+            if not is_sound(choice, offer):
+                return t, i
+            counts[t, choice.arm] += 1
+    return -1, -1
 
 
 # --------------------------------------------------------------------------------------------- a policy on a log
@@ -160,7 +173,9 @@ class _Learner:
             noise = self.rng.standard_normal((len(part), self.noise_size))
             rewards = np.empty(len(part))
             offered = (env.contexts[part], env.actions[part], env.rewards[part], self.eligible, self.pending)
-            granted = replay_rounds(self.parameters, self.state, *offered, noise, rewards)
+            granted, wrong = replay_rounds(self.parameters, self.state, *offered, noise, rewards)
+            if wrong >= 0:
+                self._refuse(offered[0][wrong], noise[wrong])
             earned.append(rewards[:granted])
         return np.concatenate(earned)
 
@@ -180,8 +195,13 @@ class _Learner:
             noise = self.rng.standard_normal((len(part), draws, self.noise_size))
             counts.append(np.zeros((len(part), env.n_arms)))
             offered = (env.contexts[part], self.eligible, self.pending)
-            count_choices(self.parameters, self.state, *offered, noise, counts[-1])
+            wrong, draw = count_choices(self.parameters, self.state, *offered, noise, counts[-1])
+            if wrong >= 0:
+                self._refuse(offered[0][wrong], noise[wrong, draw])
         return np.concatenate(counts) / draws
+
+    def _refuse(self, contexts: np.ndarray, noise: np.ndarray) -> NoReturn:
+        refuse_choice(self.parameters, self.state, Offer(contexts, self.eligible, self.pending, -1), noise)
 
 
 def _replay_once(policy: Any, env: Logged, trial: int, seed: int, pace: _Pace) -> np.ndarray:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +11,21 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from albatross import checks, policies, saving
-from albatross.errors import UnknownDecision, UnreadableFile
+from albatross.errors import UnknownDecision
+from albatross.forks import renew_after_fork
 from albatross.protocol import (
     Choice,
     Offer,
+    arm_to_retry,
+    check_tags,
     compiled,
     diagnostics,
     entry,
     init,
+    is_sound,
     noise_size,
     on_ball,
+    refuse_choice,
     resolve,
     select,
     tag_size,
@@ -52,16 +54,7 @@ class Choices(NamedTuple):
 
 def state_of(states: Any, user: int) -> Any:
     """The state of one user: views of arrays that have all users along their first axis."""
-    return mapped(lambda array: array[user], states)
-
-
-def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
-    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
-    first = states[0]
-    if isinstance(first, np.ndarray):
-        return function(*states)
-    parts = tuple(mapped(function, *column) for column in zip(*states, strict=True))
-    return type(first)(*parts) if hasattr(first, "_fields") else parts
+    return saving.mapped(lambda array: array[user], states)
 
 
 @intrinsic
@@ -100,13 +93,17 @@ def all_finite(contexts):
 
 
 @entry
-def choose(policy, states, users, contexts, eligible, pending, noise, choices):
-    """One choice an event, one event after the other: a user may come twice."""
+def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
+    """One choice for each event, one after the other: a user may come twice. The event of an unsound choice, or -1."""
     for event in range(users.size):
         user = users[event]
-        offer = Offer(contexts[event], eligible[event], pending[user])
+        retry = arm_to_retry(decisions[user], pending.shape[1])
+        offer = Offer(contexts[event], eligible[event], pending[user], retry)
         choice = select(policy, state_of(states, user), offer, noise[event])
+        if not is_sound(choice, offer):
+            return event
         pending[user, choice.arm] += 1
+        decisions[user] += 1
         choices.arms[event] = choice.arm
         choices.scores[event] = choice.score
         choices.widths[event] = choice.width
@@ -115,6 +112,7 @@ def choose(policy, states, users, contexts, eligible, pending, noise, choices):
             choices.actions[event, j] = choice.action[j]
         for j in range(choice.tag.size):
             choices.tags[event, j] = choice.tag[j]
+    return -1
 
 
 @entry
@@ -163,7 +161,7 @@ class Fleet:
         for name, value in (("n_users", n_users), ("n_arms", n_arms), ("dim", dim)):
             checks.whole(name, value, least=1)
         if horizon is not None:
-            checks.whole("horizon", horizon, least=1)
+            checks.rounds("horizon", horizon)
         self._rng = checks.generator("seed", seed)
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
@@ -173,11 +171,20 @@ class Fleet:
         self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
         self._states = self._newcomers(int(n_users))
         self._pending = np.zeros((n_users, n_arms), np.int32)  # choices of each arm whose reward has not come yet
+        self._decisions = np.zeros(n_users, np.int32)
+        self._set_up()
+
+    def _set_up(self) -> None:
         self._lock = threading.Lock()
+        renew_after_fork(self)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._rng = checks.generator("seed", None)
 
     def _newcomers(self, n_users: int) -> Any:
         states = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users)]
-        return mapped(lambda *arrays: np.stack(arrays), *states)
+        return saving.mapped(lambda *arrays: np.stack(arrays), *states)
 
     @property
     def n_users(self) -> int:
@@ -187,7 +194,7 @@ class Fleet:
     @property
     def nbytes(self) -> int:
         """The memory that all users take."""
-        return sum(array.nbytes for _, array in saving.leaves(self._states)) + self._pending.nbytes
+        return sum(array.nbytes for _, array in saving.leaves((self._states, self._pending, self._decisions)))
 
     def __repr__(self) -> str:
         return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
@@ -198,8 +205,9 @@ class Fleet:
         with self._lock:
             known = self.n_users
             newcomers = self._newcomers(int(n_users))
-            self._states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
+            self._states = saving.mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
             self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
+            self._decisions = np.concatenate([self._decisions, np.zeros(n_users, np.int32)])
             return np.arange(known, self.n_users)
 
     # ---------------------------------------------------------------------------------------- events and rewards
@@ -216,8 +224,18 @@ class Fleet:
         tags = np.empty((m, tag_size(self._parameters)))
         choices = Choices(users, np.empty(m, np.int64), np.empty((m, self.dim)), scores, widths, propensities, tags)
         with self._lock:
+            before = self._rng.bit_generator.state
             noise = self._rng.standard_normal((m, noise_size(self._parameters, self.n_arms, self.dim)))
-            choose(self._parameters, self._states, users, contexts, mask, self._pending, noise, choices)
+            counted = (self._pending, self._decisions)
+            wrong = choose(self._parameters, self._states, users, contexts, mask, *counted, noise, choices)
+            if wrong >= 0:
+                self._rng.bit_generator.state = before
+                np.subtract.at(self._decisions, users[:wrong], 1)
+                np.subtract.at(self._pending, (users[:wrong], choices.arms[:wrong]), 1)
+                user = users[wrong]
+                retry = arm_to_retry(int(self._decisions[user]), self.n_arms)
+                offer = Offer(contexts[wrong], mask[wrong], self._pending[user], retry)
+                refuse_choice(self._parameters, state_of(self._states, user), offer, noise[wrong])
         return choices
 
     def update(self, choices: Choices, rewards: Any) -> None:
@@ -269,15 +287,24 @@ class Fleet:
         """Choices that can be this fleet's, C-ordered as compiled code wants them."""
         if not isinstance(choices, Choices):
             raise ValueError(f"choices must be what select returned, or some rows of it, not {type(choices).__name__}")
-        columns = [np.ascontiguousarray(column) for column in choices]
-        m = len(self._known(columns[0]))
-        shapes = [(m,), (m,), (m, self.dim), (m,), (m,), (m,), (m, tag_size(self._parameters))]
-        arms = columns[1]
-        if [column.shape for column in columns] != shapes or arms.dtype != np.int64:
-            raise ValueError("choices must be what this fleet's select returned, these are another's or were changed")
-        if not ((arms >= 0) & (arms < self.n_arms)).all():
-            raise ValueError(f"arm {arms.max()} is unknown: this fleet has arms 0 to {self.n_arms - 1}")
-        return Choices(*columns)
+        users = self._known(choices.users)
+        m, arms = len(users), np.ascontiguousarray(choices.arms)
+        unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # any will do
+        try:
+            if arms.shape != (m,) or arms.dtype != np.int64:
+                raise ValueError(f"arms must be {m} whole numbers of 64 bits")
+            if not ((arms >= 0) & (arms < self.n_arms)).all():
+                wrong = arms.min(initial=0) if arms.min(initial=0) < 0 else arms.max()
+                raise ValueError(f"arm {wrong} is unknown: this fleet has arms 0 to {self.n_arms - 1}")
+            actions = checks.finite_array("actions", choices.actions, (m, self.dim))
+            scores, widths, propensities = (checks.real_array(*column, (m,)) for column in unchecked)
+            tags = checks.real_array("tags", choices.tags, (m, tag_size(self._parameters)))
+            check_tags(self._parameters, self._states, tags)
+        except ValueError as error:
+            raise ValueError(
+                f"choices must be what this fleet's select returned, these are another's or were changed: {error}"
+            ) from None
+        return Choices(users, arms, actions, scores, widths, propensities, tags)
 
     def _settle(self, choices: Choices) -> None:
         """Take choices off what is pending; nothing is taken where one of them is not."""
@@ -294,8 +321,11 @@ class Fleet:
 
     # ----------------------------------------------------------------------------------------------- save and load
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what is known of all users as one file: arrays and JSON, no code."""
+    def save(self, target: saving.Source) -> None:
+        """Write what is known of all users to a path or an open binary file: arrays and JSON, no code.
+
+        At a path the file is there whole or not at all.
+        """
         with self._lock:
             header = {
                 "policy": saving.describe_policy(self.policy),
@@ -305,21 +335,36 @@ class Fleet:
                 "horizon": self.horizon,
                 "rng": saving.describe_rng(self._rng),
             }
-            arrays = saving.state_arrays((self._states, self._pending))
-            saving.write(path, kind="fleet", header=header, arrays=arrays)
+            arrays = saving.state_arrays((self._states, self._pending)) | {"decisions": self._decisions}
+            saving.write(target, kind="fleet", header=header, arrays=arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Any = None) -> Fleet:
-        """Read a saved fleet, which goes on bit for bit. `policy` is needed for a policy of your own."""
-        header, arrays = saving.read(path, kind="fleet")
-        try:
+    def load(cls, source: saving.Source, policy: Any = None) -> Fleet:
+        """Read a saved fleet from a path or an open binary file; it goes on bit for bit.
+
+        `policy` is needed for a policy of your own. A file that is damaged, or that could do harm, is refused.
+        """
+        with saving.reading(source, kind="fleet") as saved:
+            header = saved.header
             policy = saving.restore_policy(header["policy"], policy)
-            sizes = {name: header[name] for name in ("n_users", "n_arms", "dim", "horizon")}
-            fleet = cls(policy, **sizes, seed=0)
-            saving.fill_state((fleet._states, fleet._pending), arrays, path=Path(path))
+            n_users, n_arms, dim, horizon = (header[name] for name in ("n_users", "n_arms", "dim", "horizon"))
+            for name in ("n_users", "n_arms", "dim"):
+                checks.whole(name, header[name], least=1)
+            if horizon is not None:
+                checks.rounds("horizon", horizon)
+            fleet = cls.__new__(cls)
+            fleet.policy, fleet.n_arms, fleet.dim, fleet.horizon = policy, n_arms, dim, horizon
+            fleet._parameters, user = saving.new_state(policy, n_arms, dim, horizon, most_bytes=saved.nbytes // n_users)
+            fleet._states = saved.state(fleet._parameters, user, prefix="0", leading=(n_users,))
+            fleet._pending = saved.array("state/1", (n_users, n_arms), np.int32)
+            checks.indices("pending", fleet._pending, np.iinfo(np.int32).max)
+            fleet._decisions = np.zeros(n_users, np.int32)
+            if "decisions" in saved:  # files of version 0.1 have none
+                fleet._decisions = saved.array("decisions", (n_users,), np.int32)
             fleet._rng = saving.restore_rng(header["rng"])
-        except UnreadableFile:
-            raise
-        except Exception as error:  # whatever a damaged header or array may cause
-            raise UnreadableFile(f"{path} is not a whole saved fleet: {error!r}") from error
+            fleet._set_up()
         return fleet
+
+    def __reduce__(self) -> Any:
+        """Pickled and copied in the saved form."""
+        return type(self).load, (saving.in_memory(self), self.policy)

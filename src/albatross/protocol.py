@@ -23,12 +23,13 @@ import shutil
 from collections.abc import Callable
 from functools import singledispatch
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, NoReturn, get_type_hints
 
 import numba
 import numpy as np
 from numba.extending import overload
 
+from albatross import checks
 from albatross.cache import private_folder
 
 # --------------------------------------------------------------------------------------------- compiling
@@ -143,6 +144,10 @@ class generic:
             raise TypeError(f"{self.__name__} is not defined for {subject.__name__}: register it")
         return self._fallback
 
+    def has(self, subject: type) -> bool:
+        """Whether a function is registered for the type, rather than the fallback."""
+        return any(kind in self._functions for kind in subject.__mro__)
+
     def _implement(self, subject: Any, *args: Any) -> Any:
         return self._find(subject.instance_class).py_func
 
@@ -171,6 +176,7 @@ class Offer(NamedTuple):
     contexts: np.ndarray  # (K, d) one row an arm
     eligible: np.ndarray  # (K,) bool
     pending: np.ndarray  # (K,) int64, decisions for each arm whose reward has not come yet
+    retry: int  # an arm that may get another first play although one is pending, -1 for none: see arm_to_retry
 
 
 class Choice(NamedTuple):
@@ -239,10 +245,26 @@ def tag_size(policy: Any) -> int:
 
 
 @singledispatch
+def check_state(policy: Any, state: Any) -> None:
+    """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
+
+    Shapes and types are as `init` makes them, with one more axis in front for the users of a fleet. A policy whose
+    `select` or `update` uses numbers of its state as indices must register this: compiled code does not check them.
+    """
+
+
+@singledispatch
+def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
+    """Refuse tags (m, tag_size) whose indices lead outside of the arrays: raise a ValueError. NaN is no index."""
+
+
+@singledispatch
 def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
     """What a person would want to know of the state, by name."""
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
 
+
+_RETRY_EVERY = 10  # decisions
 
 score = generic("score")  # score(policy, state, offer, noise) -> scores (K,), widths (K,); +inf asks for a first play
 
@@ -269,32 +291,50 @@ def pick_uniformly(eligible, z):
 
 
 @compiled
+def arm_to_retry(decision, n_arms):
+    """The arm whose turn it is to be asked for a first play again: one every tenth decision, counted from 0, or -1.
+
+    A reward may be lost. If a first play were waited for without end, its arm would never be played again.
+    """
+    return (decision // _RETRY_EVERY) % n_arms if decision % _RETRY_EVERY == _RETRY_EVERY - 1 else -1
+
+
+@compiled
 def pick_best(scores, offer, priority):
     """The eligible arm of highest score; ties go to the lowest `priority`.
 
     A score of +inf asks for a first play. The lowest such arm without a pending decision is played, so that a
     burst of decisions before any reward does not repeat one arm; with nothing else to choose from, the arm with
-    the fewest pending decisions.
+    the fewest pending decisions. An arm with a score of NaN is returned at once, for `is_sound` to refuse.
     """
-    best, waiting = -1, -1
+    best, waiting, again = -1, -1, -1
     for arm in range(scores.size):
         if not offer.eligible[arm]:
             continue
         if scores[arm] == np.inf:
             if offer.pending[arm] == 0:
                 return arm
+            if arm == offer.retry:
+                again = arm
             if waiting < 0 or offer.pending[arm] < offer.pending[waiting]:
                 waiting = arm
         elif best < 0 or scores[arm] > scores[best] or (scores[arm] == scores[best] and priority[arm] < priority[best]):
             best = arm
-    return best if best >= 0 else waiting
+        elif scores[arm] != scores[arm]:
+            return arm
+    if best < 0:
+        return waiting
+    return again if again >= 0 else best
 
 
 def _select_by_score(policy, state, offer, noise):
     scores, widths = score(policy, state, offer, noise)
-    arm = pick_best(scores, offer, state.priority)
+    arm, best, width = -1, np.nan, np.nan  # which is_sound refuses
+    if scores.size == offer.eligible.size == widths.size:
+        arm = pick_best(scores, offer, state.priority)
+        best, width = scores[arm], widths[arm]
     propensity = 1.0 if noise.size == 0 else np.nan
-    return Choice(arm, offer.contexts[arm], scores[arm], widths[arm], propensity, np.empty(0))
+    return Choice(arm, offer.contexts[arm], best, width, propensity, np.empty(0))
 
 
 def _hold_once(policy, state, choice):
@@ -304,6 +344,29 @@ def _hold_once(policy, state, choice):
 select = generic("select", _select_by_score)  # select(policy, state, offer, noise) -> Choice; writes nothing
 update = generic("update")  # update(policy, state, choice, reward, n): learns from n plays that brought `reward` in sum
 hold = generic("hold", _hold_once)  # hold(policy, state, choice) -> rounds for which the choice stays as it is
+
+
+@compiled
+def is_sound(choice, offer):
+    """Whether the choice is one of the eligible arms, with a score that is a number."""
+    return 0 <= choice.arm < offer.eligible.size and offer.eligible[choice.arm] and choice.score == choice.score
+
+
+def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> NoReturn:
+    """Raise the error for a choice that is not sound, which names the policy and what it did."""
+    name, n_arms = type(policy).__name__, offer.eligible.size
+    if select.has(type(policy)):
+        choice = select(policy, state, offer, noise)
+        eligible = np.flatnonzero(offer.eligible).tolist()
+        raise ValueError(
+            f"{name} chose arm {choice.arm} with score {choice.score}: it must be one of the eligible arms "
+            f"{checks.shown(eligible)}, and its score a number"
+        )
+    scores, widths = score(policy, state, offer, noise)
+    if scores.size != n_arms or widths.size != n_arms:
+        raise ValueError(f"{name} gave {scores.size} scores and {widths.size} widths for {n_arms} arms")
+    arm = int(np.flatnonzero(np.isnan(scores) & offer.eligible)[0])
+    raise ValueError(f"{name} gave arm {arm} the score nan: scores must be numbers, or inf to ask for a first play")
 
 
 def tie_priority(n_arms: int, ties: str | int, rng: np.random.Generator) -> np.ndarray:

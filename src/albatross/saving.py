@@ -1,23 +1,46 @@
-"""What is written of an agent or a fleet: arrays and JSON in one file, no code, there whole or not at all."""
+"""What is written of an agent or a fleet: arrays and JSON in one file, no code, there whole or not at all.
+
+A file may come from anywhere. Nothing in it is believed before it is checked: not the sizes that it claims, which cost
+memory, nor the numbers that compiled code uses as indices.
+"""
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import stat
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from albatross import policies
 from albatross.errors import UnreadableFile
+from albatross.protocol import check_state, init, resolve
+
+try:
+    import fcntl
+except ImportError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1  # of a saved file; raise it whenever an older file would be read wrongly
 KINDS = ("agent", "fleet")
+Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
+
+_JUST_MADE = 60.0  # seconds in which a temporary file may not have its lock yet
+_SMALL = 64  # arms and features for which any state is small
+_AFFORDABLE = 1 << 28  # bytes that a file may cost although it is smaller
+
+
+# ----------------------------------------------------------------------------------------------- states as arrays
 
 
 def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
@@ -32,18 +55,42 @@ def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
     ]
 
 
+def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
+    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
+    first = states[0]
+    if isinstance(first, np.ndarray):
+        return function(*states)
+    parts = tuple(mapped(function, *column) for column in zip(*states, strict=True))
+    return type(first)(*parts) if hasattr(first, "_fields") else parts
+
+
 def state_arrays(state: Any) -> dict[str, np.ndarray]:
     """A state as arrays of a file."""
     return {f"state/{name}": array for name, array in leaves(state)}
 
 
-def fill_state(state: Any, arrays: Mapping[str, np.ndarray], *, path: Path) -> None:
-    """Put what `state_arrays` gave back into a state of the same shape."""
-    for name, leaf in leaves(state):
-        saved = arrays[f"state/{name}"]
-        if saved.shape != leaf.shape or saved.dtype != leaf.dtype:
-            raise UnreadableFile(f"{path}: {name} has shape {saved.shape}, this version needs {leaf.shape}")
-        leaf[...] = saved
+def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_bytes: int) -> tuple[Any, Any]:
+    """Parameters and a fresh state for so many arms and features, which a file claims; refused if it is too large.
+
+    To know how large a state is takes building it. It grows with arms and features, so smaller ones are built first:
+    where one of them has more bytes than the file, the claim is false.
+    """
+    size, sizes_known = _SMALL, False
+    while size < max(n_arms, dim):
+        try:
+            arms, features = min(n_arms, size), min(dim, size)
+            smaller = init(resolve(policy, arms, features, horizon), arms, features, np.random.default_rng(0))
+        except ValueError:  # a policy for this number of features alone
+            smaller = ()
+        found = sum(array.nbytes for _, array in leaves(smaller))
+        sizes_known = sizes_known or found > 0
+        if found > most_bytes:
+            raise ValueError(f"a state for {n_arms} arms and {dim} features is larger than this file")
+        size *= 2
+    if size > _SMALL and not sizes_known and 8 * dim**2 > most_bytes + _AFFORDABLE:
+        raise ValueError(f"a state for {dim} features is larger than this file")
+    parameters = resolve(policy, n_arms, dim, horizon)
+    return parameters, init(parameters, n_arms, dim, np.random.default_rng(0))
 
 
 # ---------------------------------------------------------------------------------- policies and generators in JSON
@@ -102,17 +149,46 @@ def restore_rng(saved: dict[str, Any]) -> np.random.Generator:
     return rng
 
 
-# -------------------------------------------------------------------------------------------------------- the file
+# ------------------------------------------------------------------------------------------------- writing a file
 
 
-def write(path: str | os.PathLike[str], *, kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write to a temporary name and rename: a reader sees the old file or the whole new one."""
-    path = Path(path)
+def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write to an open binary file, or to a path: whoever reads that sees the old file or the whole new one."""
     text = json.dumps({f"albatross-{kind}": FORMAT, **header})
+    members: Any = {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
+    if isinstance(target, str | os.PathLike):
+        with replacing(Path(target)) as file:
+            np.savez(file, **members)
+    else:
+        whole = io.BytesIO()  # a socket or a pipe cannot seek
+        np.savez(whole, **members)
+        target.write(whole.getvalue())
+
+
+def in_memory(thing: Any) -> io.BytesIO:
+    """The saved form of an agent or a fleet, ready to be read."""
+    file = io.BytesIO()
+    thing.save(file)
+    file.seek(0)
+    return file
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file that takes the place of `path` once it is written. Links stay links, and modes stay.
+
+    A process that is killed leaves its temporary file behind; the next one that writes the same path removes it.
+    """
+    path = Path(os.path.realpath(path))
+    _remove_abandoned(path)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
-            np.savez(file, header=np.frombuffer(text.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -121,26 +197,97 @@ def write(path: str | os.PathLike[str], *, kind: str, header: dict[str, Any], ar
         raise
 
 
-def read(path: str | os.PathLike[str], *, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a file of this kind."""
-    path = Path(path)
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary files of `path` whose writers are gone: nobody holds their locks any more."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}-{'[0-9a-f]' * 8}"):
+        with suppress(OSError), open(left, "rb") as file:
+            if fcntl and time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+
+
+# ------------------------------------------------------------------------------------------------- reading a file
+
+
+class Saved:
+    """A saved file: its header, and arrays that are read only where they have the shape that is needed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._archive = zipfile.ZipFile(file)
+        members = self._archive.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("it is compressed, and could become of any size")
+        self._names = {member.filename for member in members}
+        self.nbytes = file.seek(0, os.SEEK_END)
+        (length,), dtype = self._shape("header")
+        self.header: dict[str, Any] = json.loads(self.array("header", (min(length, self.nbytes),), dtype).tobytes())
+
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._names
+
+    def _shape(self, name: str) -> tuple[tuple[int, ...], np.dtype]:
+        with self._archive.open(f"{name}.npy") as member:
+            if np.lib.format.read_magic(member) != (1, 0):
+                raise ValueError(f"{name} is not an array of this format")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        return shape, dtype
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array, if it has this shape and this type."""
+        found = self._shape(name)
+        if found != (shape, np.dtype(dtype)):
+            raise ValueError(f"{name} has shape {found[0]} of {found[1]}, needed is {shape} of {np.dtype(dtype)}")
+        with self._archive.open(f"{name}.npy") as member:
+            array = np.ascontiguousarray(np.lib.format.read_array(member, allow_pickle=False))
+        if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
+            raise ValueError(f"{name} holds something else than True and False")
+        return array
+
+    def state(self, parameters: Any, template: Any, *, prefix: str = "", leading: tuple[int, ...] = ()) -> Any:
+        """A state like the template, with `leading` axes in front of its arrays, that the policy accepts."""
+        names = [f"state/{name}" for name, _ in leaves(template, prefix)]
+        arrays = iter(names)
+        state = mapped(lambda leaf: self.array(next(arrays), leading + leaf.shape, leaf.dtype), template)
+        check_state(parameters, state)
+        return state
+
+
+@contextmanager
+def reading(source: Source, *, kind: str) -> Iterator[Saved]:
+    """A saved file of this kind. Whatever turns out to be wrong with it is an UnreadableFile."""
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else getattr(source, "name", "the file")
+    with _opened(source, name, kind) as file:
+        try:
+            saved = Saved(file)
+            found = next(each for each in KINDS if f"albatross-{each}" in saved.header)
+        except Exception:  # damage can surface as anything: zip, JSON, shapes
+            # Not from the error: NumPy's own advises to load the file unsafely.
+            raise UnreadableFile(f"{name} is cut or is not a saved {kind}") from None
+        if found != kind:
+            raise UnreadableFile(f"{name} is a saved {found}: use {found.capitalize()}.load")
+        version = saved.header[f"albatross-{kind}"]
+        if version != FORMAT:
+            raise UnreadableFile(f"{name} is of format {version}, this version of Albatross reads format {FORMAT}")
+        try:
+            yield saved
+        except UnreadableFile:
+            raise
+        except Exception as error:  # whatever a damaged or hostile header or array may cause
+            raise UnreadableFile(f"{name} is not a whole saved {kind}: {error or repr(error)}") from error
+
+
+@contextmanager
+def _opened(source: Source, name: Any, kind: str) -> Iterator[BinaryIO]:
+    if not isinstance(source, str | os.PathLike):
+        yield io.BytesIO(source.read())  # a socket or a pipe cannot seek
+        return
     try:
-        whole = path.read_bytes()
+        mode = os.stat(source).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a pipe is to wait for its writer
+            raise UnreadableFile(f"{name} is not a saved {kind}: it is not a file")
+        with open(source, "rb") as file:
+            yield file
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnreadableFile(f"{path} is not a saved {kind}: {error.strerror}") from error
-    try:
-        with np.load(io.BytesIO(whole), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        found = next(each for each in KINDS if f"albatross-{each}" in header)
-        version = header[f"albatross-{found}"]
-    except Exception:  # damage can surface as anything: zip, zlib, JSON, shapes
-        # Not from the error: NumPy's own advises to load the file unsafely.
-        raise UnreadableFile(f"{path} is cut or is not a saved {kind}") from None
-    if found != kind:
-        raise UnreadableFile(f"{path} is a saved {found}: use {found.capitalize()}.load")
-    if version != FORMAT:
-        raise UnreadableFile(f"{path} is of format {version}, this version of Albatross reads format {FORMAT}")
-    return header, arrays
+        raise UnreadableFile(f"{name} is not a saved {kind}: {error.strerror}") from error

@@ -33,8 +33,10 @@ from albatross.protocol import (
     hold,
     init,
     is_policy,
+    is_sound,
     noise_size,
     on_ball,
+    refuse_choice,
     resolve,
     select,
     update,
@@ -77,10 +79,15 @@ class Run:
 
 @entry
 def play(policy, state, chunk, n, noise, pending, tally, start):
-    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before."""
+    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before.
+
+    Returns how many were played: fewer where a choice is not sound.
+    """
     for t in range(n):
-        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending)
+        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
         choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return t
         mean = chunk.means[t, choice.arm]
         reward = mean + chunk.noise[t, choice.arm]
         update(policy, state, choice, reward, 1)
@@ -95,6 +102,7 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
             tally.regret[row] = tally.totals[0]
             tally.reward[row] = tally.totals[1]
             tally.recorded[0] = row + 1
+    return n
 
 
 @entry
@@ -180,12 +188,13 @@ class _Player:
         self.seconds = 0.0
         self.loop: Any = None
 
-    def play(self, loop: entry, *args: Any) -> None:
+    def play(self, loop: entry, *args: Any) -> Any:
         """Enter the compiled loop, with the time it takes on the clock; compiling is not."""
         self.loop = self.loop or loop.prepared(self.parameters, self.state, *args)
         begun = time.perf_counter()
-        self.loop(self.parameters, self.state, *args)
+        found = self.loop(self.parameters, self.state, *args)
         self.seconds += time.perf_counter() - begun
+        return found
 
 
 def _is_oracle(policy: Any) -> bool:
@@ -247,7 +256,10 @@ def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, p
             if setting.stop.is_set():  # the first time around each player may have to be compiled
                 return False
             noise = player.rng.standard_normal((n, player.noise_size))
-            player.play(play, chunk, n, noise, pending, player.tally, start)
+            played = player.play(play, chunk, n, noise, pending, player.tally, start)
+            if played < n:
+                offer = Offer(chunk.contexts[played], chunk.eligible[played], pending, -1)
+                refuse_choice(player.parameters, player.state, offer, noise[played])
         setting.advance(n)
     return True
 
@@ -257,7 +269,7 @@ def _play_on_ball(
 ) -> bool:
     """The unit ball: every policy plays on its own, with luck from the same stream. Whether it came to its end."""
     theta, dim = instance.theta, setting.env.dim
-    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64))
+    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
     luck_state = env_rng.bit_generator.state
     decisions = _BLOCKS_AT_ONCE if setting.blocks else _ROUNDS_AT_ONCE
     for player in players:
@@ -336,7 +348,7 @@ def simulate(
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
         raise ValueError("simulate needs at least one policy")
-    checks.whole("horizon", horizon, least=1)
+    checks.rounds("horizon", horizon)
     checks.flag("blocks", blocks)
     checks.whole("trials", trials, least=1)
     checks.seed("seed", seed)

@@ -36,6 +36,7 @@ from albatross.policies.exploration import (
     WHY_ALL,
     add_sample,
     begin_phase,
+    check_phase,
     check_phases,
     explored,
     exploring,
@@ -44,6 +45,7 @@ from albatross.policies.exploration import (
 )
 from albatross.protocol import (
     Choice,
+    check_state,
     compiled,
     diagnostics,
     generic,
@@ -285,6 +287,13 @@ def end_phase(policy, state):
     begin_phase(state)
     fit.clock[SWITCHES] = 0
     start_over(fit, support, policy.first.strength)
+
+
+@check_state.register
+def check_state_alb_dim(policy: ALBDimParameters, state):
+    check_phase(policy, state)
+    checks.indices("found", state.found[..., 2], max(_REASONS))
+    check_state(policy.first, state.inner)
 
 
 @diagnostics.register

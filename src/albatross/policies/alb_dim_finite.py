@@ -29,6 +29,7 @@ from albatross.policies.exploration import (
     WHY_ALL,
     add_sample,
     begin_phase,
+    check_phase,
     check_phases,
     explored,
     exploring,
@@ -43,6 +44,8 @@ from albatross.policies.sup_lin_ucb import SupLinUCBParameters, linucb_alpha
 from albatross.protocol import (
     Choice,
     Offer,
+    check_state,
+    check_tags,
     compiled,
     diagnostics,
     generic,
@@ -234,7 +237,7 @@ def select_alb_dim_finite(policy: ALBDimFiniteParameters, state, offer, noise):
         tag[1] = 1.0
         arm, propensity = pick_uniformly(offer.eligible, noise[0])
         return Choice(arm, offer.contexts[arm], 0.0, 0.0, propensity, tag)
-    seen = Offer(in_map(offer.contexts, int(state.found[phase, 0])), offer.eligible, offer.pending)
+    seen = Offer(in_map(offer.contexts, int(state.found[phase, 0])), offer.eligible, offer.pending, offer.retry)
     choice = select(in_phase(policy.inner, policy.told[phase]), state.inner, seen, noise[:0])
     for j in range(policy.tag):
         tag[2 + j] = choice.tag[j]
@@ -290,6 +293,19 @@ def end_phase(policy, state):
     state.found[phase, 2] = conditioning
     state.found[phase, 3] = reason
     start_anew(in_phase(policy.inner, policy.told[phase]), state.inner)
+
+
+@check_state.register
+def check_state_alb_dim_finite(policy: ALBDimFiniteParameters, state):
+    check_phase(policy, state)
+    checks.indices("found", state.found[..., 0], policy.dims[-1])
+    checks.indices("found", state.found[..., 3], max(_REASONS))
+    check_state(policy.inner, state.inner)
+
+
+@check_tags.register
+def check_tags_alb_dim_finite(policy: ALBDimFiniteParameters, state, tags):
+    check_tags(policy.inner, state.inner, tags[:, 2:])
 
 
 @diagnostics.register

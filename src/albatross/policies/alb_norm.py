@@ -31,6 +31,7 @@ from albatross.policies.oful_plus import (
 )
 from albatross.protocol import (
     Choice,
+    check_state,
     compiled,
     diagnostics,
     init,
@@ -242,6 +243,13 @@ def end_epoch(policy, state, inner):
     if policy.restart:
         restart(state.inner.fit, state.forced)
         state.inner.plays[0] = 0.0
+
+
+@check_state.register
+def check_state_alb_norm(policy: ALBNormParameters, state):
+    n_arms = state.pulls.shape[-1]
+    checks.indices("clock", state.clock, (policy.max_epochs, 2.0 * policy.explore, n_arms - 1))
+    check_state(policy.first, state.inner)
 
 
 @diagnostics.register

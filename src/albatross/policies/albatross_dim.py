@@ -25,6 +25,7 @@ from albatross.policies.exploration import add_sample
 from albatross.policies.soft_support import INCLUSION, INFORMATION, MEAN, SPREAD, nothing_known, revise
 from albatross.protocol import (
     Choice,
+    check_tags,
     compiled,
     diagnostics,
     init,
@@ -178,6 +179,12 @@ def renew(policy, state):
     rounds = state.clock[ROUNDS]
     state.clock[RENEWAL] = rounds + max(1, int(policy.beta * rounds))
     state.clock[BATCH] += 1
+
+
+@check_tags.register
+def check_tags_albatross_dim(policy: AlbatrossDimParameters, state, tags):
+    own = tags[~np.isnan(tags[:, 0])]
+    checks.indices("tag", own[:, 1:], (state.served.size - 1, 1))
 
 
 @diagnostics.register

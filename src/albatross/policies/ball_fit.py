@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.linalg import rank_one_update
 from albatross.protocol import Choice, compiled
 
@@ -165,6 +166,11 @@ def learn_action(fit, choice, reward, n, switch):
     if fit.clock[CHOSEN] and (over or fit.log_det[1] > (1.0 + switch) * (1.0 + _SLACK)):
         fit.clock[CHOSEN] = 0
         fit.clock[SWITCHES] += 1
+
+
+def check_fit(fit: BallFit, most: int) -> None:
+    """Refuse a fit on more coordinates than there are, or on none."""
+    checks.indices("clock", fit.clock[..., SIZE], most)
 
 
 def describe_ball(fit: BallFit) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from albatross.policies.ball_fit import (
     OWN,
     SIZE,
     ball_fit,
+    check_fit,
     describe_ball,
     estimated_mean,
     learn_action,
@@ -29,7 +30,19 @@ from albatross.policies.ball_fit import (
     plays_until_switch,
 )
 from albatross.policies.ball_oful import BallState, support_mask
-from albatross.protocol import compiled, diagnostics, hold, init, noise_size, on_ball, resolve, select, tag_size, update
+from albatross.protocol import (
+    check_state,
+    compiled,
+    diagnostics,
+    hold,
+    init,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +132,11 @@ def hold_ball_lints(policy: BallLinTSParameters, state, choice):
 def update_ball_lints(policy: BallLinTSParameters, state, choice, reward, n):
     state.pulls[0] += n
     learn_action(state.fit, choice, reward, n, policy.switch)
+
+
+@check_state.register
+def check_state_ball_lints(policy: BallLinTSParameters, state):
+    check_fit(state.fit, policy.support.sum())
 
 
 @diagnostics.register

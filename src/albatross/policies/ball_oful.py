@@ -22,6 +22,7 @@ from albatross.policies.ball_fit import (
     SIZE,
     BallFit,
     ball_fit,
+    check_fit,
     describe_ball,
     estimated_mean,
     keep_action,
@@ -34,6 +35,7 @@ from albatross.policies.ball_fit import (
     width_squared,
 )
 from albatross.protocol import (
+    check_state,
     compiled,
     diagnostics,
     hold,
@@ -162,6 +164,11 @@ def update_ball_oful(policy: BallOFULParameters, state, choice, reward, n):
     if policy.switch > 0.0 and fit.clock[SIZE] > 0 and not fit.clock[CHOSEN]:
         following = optimistic_direction(policy, fit)
         keep_action(fit, following, look_at(fit, following))
+
+
+@check_state.register
+def check_state_ball_oful(policy: BallOFULParameters, state):
+    check_fit(state.fit, policy.support.sum())
 
 
 @diagnostics.register

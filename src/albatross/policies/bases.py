@@ -17,6 +17,8 @@ from albatross import checks
 from albatross.policies.first_features import FirstFeatures
 from albatross.protocol import (
     Choice,
+    check_state,
+    check_tags,
     compiled,
     diagnostics,
     init,
@@ -188,6 +190,22 @@ def best_lower_bound(record, among, delta, width):
             lower = record.sums[j] / record.plays[j] - mean_width(record.plays[j], record.plays.size, delta, width)
             best = max(best, lower)
     return best
+
+
+def check_base_states(bases: Bases, record: BaseRecord) -> None:
+    """Refuse the state of a base that the base refuses."""
+    for base, state in zip(bases.policies, record.states, strict=True):
+        check_state(base, state)
+
+
+def check_base_tags(bases: Bases, record: BaseRecord, tags: np.ndarray) -> None:
+    """Refuse tags of a base that there is not, of an impossible probability, or that the base refuses."""
+    own = tags[~np.isnan(tags[:, 0])]
+    checks.indices("tag", own[:, 0], len(bases.policies) - 1)
+    if not ((own[:, 1] > 0.0) & (own[:, 1] <= 1.0)).all():
+        raise ValueError("tag holds a probability that is not above 0 and at most 1")
+    for i, (base, state) in enumerate(zip(bases.policies, record.states, strict=True)):
+        check_tags(base, state, own[own[:, 0] == i, _OWN : _OWN + bases.tags[i]])
 
 
 def describe_bases(bases: Bases, record: BaseRecord) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from albatross.policies.bases import (
     Bases,
     bases_noise,
     bases_tag,
+    check_base_states,
+    check_base_tags,
     check_bases,
     describe_bases,
     learn_bases,
@@ -32,6 +34,8 @@ from albatross.policies.bases import (
     resolve_bases,
 )
 from albatross.protocol import (
+    check_state,
+    check_tags,
     compiled,
     diagnostics,
     init,
@@ -60,7 +64,7 @@ class Corral:
     def __post_init__(self) -> None:
         check_bases(self)
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
         if self.eta is not None:
             checks.positive("eta", self.eta)
         low, high = checks.finite_array("reward_range", self.reward_range, (2,)).tolist()
@@ -182,6 +186,16 @@ def descend(p, eta, base, loss):
         total += p[j]
     for j in range(p.size):
         p[j] /= total
+
+
+@check_state.register
+def check_state_corral(policy: CorralParameters, state):
+    check_base_states(policy.bases, state.record)
+
+
+@check_tags.register
+def check_tags_corral(policy: CorralParameters, state, tags):
+    check_base_tags(policy.bases, state.record, tags)
 
 
 @diagnostics.register

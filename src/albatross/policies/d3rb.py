@@ -21,6 +21,8 @@ from albatross.policies.bases import (
     bases_tag,
     best_lower_bound,
     check_balance,
+    check_base_states,
+    check_base_tags,
     describe_bases,
     learn_bases,
     mean_width,
@@ -28,7 +30,18 @@ from albatross.policies.bases import (
     play_base,
     resolve_bases,
 )
-from albatross.protocol import diagnostics, init, noise_size, reentrant, resolve, select, tag_size, update
+from albatross.protocol import (
+    check_state,
+    check_tags,
+    diagnostics,
+    init,
+    noise_size,
+    reentrant,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +122,16 @@ def update_d3rb(policy: D3RBParameters, state, choice, reward, n):
             if state.coefficients[i] / root < shortfall(policy, state, i):
                 state.coefficients[i] *= 2.0
             state.potentials[i] = state.coefficients[i] * root
+
+
+@check_state.register
+def check_state_d3rb(policy: D3RBParameters, state):
+    check_base_states(policy.bases, state.record)
+
+
+@check_tags.register
+def check_tags_d3rb(policy: D3RBParameters, state, tags):
+    check_base_tags(policy.bases, state.record, tags)
 
 
 @diagnostics.register

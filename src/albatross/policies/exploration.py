@@ -24,7 +24,7 @@ _MOST_GROWTH = 10_000
 def check_phases(policy: Any) -> None:
     """The keywords that both forms have."""
     if policy.first_phase is not None:
-        checks.whole("first_phase", policy.first_phase, least=1)
+        checks.rounds("first_phase", policy.first_phase)
     checks.probability("delta", policy.delta)
     checks.positive("sigma", policy.sigma)
     checks.one_of("threshold", policy.threshold, THRESHOLDS)
@@ -48,6 +48,11 @@ def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int | None)
         lengths.append([min(growth[0] ** phase * first_phase, 2**62), min(growth[1] ** phase * root, 2**62)])
         total += sum(lengths[-1])
     return np.array(lengths, np.int64)
+
+
+def check_phase(policy: Any, state: Any) -> None:
+    """Refuse a phase that there is not."""
+    checks.indices("clock", state.clock[..., PHASE], len(policy.lengths) - 1)
 
 
 @compiled

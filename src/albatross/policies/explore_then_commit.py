@@ -44,7 +44,7 @@ class ExploreThenCommit:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
         checks.positive("sigma", self.sigma)
         checks.probability("delta", self.delta)
 

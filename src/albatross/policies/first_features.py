@@ -11,6 +11,8 @@ from albatross import checks
 from albatross.protocol import (
     Choice,
     Offer,
+    check_state,
+    check_tags,
     compiled,
     diagnostics,
     init,
@@ -78,7 +80,7 @@ def cut(contexts, dim):
 
 @select.register
 def select_first_features(policy: FirstFeaturesParameters, state, offer, noise):
-    seen = Offer(cut(offer.contexts, policy.dim), offer.eligible, offer.pending)
+    seen = Offer(cut(offer.contexts, policy.dim), offer.eligible, offer.pending, offer.retry)
     choice = select(policy.inner, state.inner, seen, noise)
     action = offer.contexts[choice.arm]
     return Choice(choice.arm, action, choice.score, choice.width, choice.propensity, choice.tag)
@@ -89,6 +91,16 @@ def update_first_features(policy: FirstFeaturesParameters, state, choice, reward
     action = choice.action[: policy.dim]
     seen = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, choice.tag)
     update(policy.inner, state.inner, seen, reward, n)
+
+
+@check_state.register
+def check_state_first_features(policy: FirstFeaturesParameters, state):
+    check_state(policy.inner, state.inner)
+
+
+@check_tags.register
+def check_tags_first_features(policy: FirstFeaturesParameters, state, tags):
+    check_tags(policy.inner, state.inner, tags)
 
 
 @diagnostics.register

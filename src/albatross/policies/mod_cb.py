@@ -33,6 +33,7 @@ from albatross.policies.linucb import LinUCBParameters
 from albatross.protocol import (
     Choice,
     Offer,
+    check_state,
     compiled,
     diagnostics,
     init,
@@ -152,7 +153,7 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
             for j in range(i + 1):
                 tag[place] = outer[i, j]
                 place += 1
-    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending)
+    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending, offer.retry)
     choice = select(policy.base, state.base, seen, noise[:0])
     arm, uniform = pick_uniformly(offer.eligible, noise[1])
     score, width = 0.0, 0.0
@@ -276,6 +277,14 @@ def compare_maps(policy, state):
             state.clock[_MODEL] = larger
             forget(state.base.fit, policy.base.strength)
             return
+
+
+@check_state.register
+def check_state_mod_cb(policy: ModCBParameters, state):
+    model = state.clock[..., _MODEL]
+    checks.indices("clock", model, policy.dims.size - 1)
+    checks.indices("clock", state.clock[..., _SWITCHES], model)  # every switch goes to a larger map
+    check_state(policy.base, state.base)
 
 
 @diagnostics.register

@@ -48,7 +48,7 @@ class OSOM:
         checks.at_least_zero("norm_bound", self.norm_bound)
         check_ball(self)
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
 
 
 class OSOMParameters(NamedTuple):

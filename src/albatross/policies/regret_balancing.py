@@ -27,6 +27,8 @@ from albatross.policies.bases import (
     bases_tag,
     best_lower_bound,
     check_balance,
+    check_base_states,
+    check_base_tags,
     describe_bases,
     features_seen,
     learn_bases,
@@ -35,7 +37,18 @@ from albatross.policies.bases import (
     play_base,
     resolve_bases,
 )
-from albatross.protocol import diagnostics, init, noise_size, reentrant, resolve, select, tag_size, update
+from albatross.protocol import (
+    check_state,
+    check_tags,
+    diagnostics,
+    init,
+    noise_size,
+    reentrant,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
 
 _RULES = ("balance", "eliminate", "dynamic")
 _BALANCE, _ELIMINATE, _DYNAMIC = range(3)
@@ -158,6 +171,18 @@ def drop_refuted(policy, state):
             allowed = sums[i] + regret_bound(policy, i, plays[i])
             upper = allowed / plays[i] + mean_width(plays[i], plays.size, policy.delta, policy.width)
             state.active[i] = state.active[i] and upper >= best
+
+
+@check_state.register
+def check_state_regret_balancing(policy: RegretBalancingParameters, state):
+    if not state.active.any(axis=-1).all():
+        raise ValueError("active is False for every base")
+    check_base_states(policy.bases, state.record)
+
+
+@check_tags.register
+def check_tags_regret_balancing(policy: RegretBalancingParameters, state, tags):
+    check_base_tags(policy.bases, state.record, tags)
 
 
 @diagnostics.register

@@ -21,6 +21,7 @@ from albatross.policies.ball_fit import OWN, SIZE, look_through, narrow, start_o
 from albatross.policies.ball_oful import BallOFULParameters, BallState
 from albatross.protocol import (
     Choice,
+    check_state,
     compiled,
     diagnostics,
     hold,
@@ -48,7 +49,7 @@ class SLUCB:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            checks.whole("horizon", self.horizon, least=1)
+            checks.rounds("horizon", self.horizon)
         checks.positive("sigma", self.sigma)
         checks.probability("delta", self.delta)
         checks.positive("norm_bound", self.norm_bound)
@@ -156,6 +157,11 @@ def commit(policy, state):
         support[:] = True
     start_over(state.inner.fit, support, policy.inner.strength)
     state.clock[_COMMITTED] = 1
+
+
+@check_state.register
+def check_state_sl_ucb(policy: SLUCBParameters, state):
+    check_state(policy.inner, state.inner)
 
 
 @diagnostics.register

@@ -18,7 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import bounds, checks
-from albatross.protocol import Choice, Offer, diagnostics, generic, pick_best, select, tag_size, update
+from albatross.protocol import (
+    Choice,
+    Offer,
+    check_tags,
+    diagnostics,
+    generic,
+    pick_best,
+    select,
+    tag_size,
+    update,
+)
 
 
 class StagedParameters(NamedTuple):
@@ -40,7 +50,7 @@ learn_stage = generic("learn_stage")
 def check_staged(policy: Any) -> None:
     """The keywords that both policies have."""
     if policy.horizon is not None:
-        checks.whole("horizon", policy.horizon, least=1)
+        checks.rounds("horizon", policy.horizon)
     checks.probability("delta", policy.delta)
     checks.positive("sigma", policy.sigma)
     if policy.feature_bound is not None:
@@ -67,7 +77,7 @@ def tag_size_staged(policy: StagedParameters):
 
 @select.register
 def select_staged(policy: StagedParameters, state, offer, noise):
-    left = Offer(offer.contexts, offer.eligible.copy(), offer.pending)
+    left = Offer(offer.contexts, offer.eligible.copy(), offer.pending, offer.retry)
     scaled = offer.contexts / policy.bound
     level, learns = 1.0, 0
     for stage in range(policy.stages):
@@ -97,6 +107,11 @@ def update_staged(policy: StagedParameters, state, choice, reward, n):
     state.stage_plays[stage] += n
     if stage:
         learn_stage(policy, state, stage - 1, choice.action / policy.bound, reward / policy.bound, n)
+
+
+@check_tags.register
+def check_tags_staged(policy: StagedParameters, state, tags):
+    checks.indices("tag", tags[~np.isnan(tags)], policy.stages)
 
 
 @diagnostics.register

@@ -1,0 +1,388 @@
+"""A saved file may come from anywhere: it is read right, or refused before it can cost or harm anything."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stepping import same_state, state_of
+from variants import DIM, N_ARMS, VARIANTS
+
+from albatross import Agent, Fleet, policies, saving
+from albatross.errors import UnknownDecision, UnreadableFile
+
+LINTS = policies.LinTS(sigma=0.5)
+ALB_NORM = policies.ALBNorm(norm_bound=1.0, epoch_length=2)
+
+
+def played(policy, rounds=20, pending=3, **sizes):
+    """An agent with some experience and some decisions that wait for their rewards."""
+    agent = Agent(policy, **{"n_arms": N_ARMS, "dim": DIM, "seed": 0, **sizes})
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        agent.update(agent.select(rng.standard_normal((N_ARMS, DIM))), float(rng.standard_normal()))
+    for _ in range(pending):
+        agent.select(rng.standard_normal((N_ARMS, DIM)))
+    return agent
+
+
+def members(thing) -> dict[str, np.ndarray]:
+    with np.load(saving.in_memory(thing)) as file:
+        return {name: file[name].copy() for name in file.files}
+
+
+def packed(arrays, header=None, **changes) -> io.BytesIO:
+    """A file of these arrays, with some entries of its header changed."""
+    known = json.loads(arrays["header"].tobytes()) | (header or {})
+    text = np.frombuffer(json.dumps(known).encode(), np.uint8)
+    file = io.BytesIO()
+    np.savez(file, **{**arrays, "header": text, **changes})
+    file.seek(0)
+    return file
+
+
+# ------------------------------------------------------------------------------------------------- hostile values
+
+
+@pytest.mark.parametrize("clock", [[-(10**9), 0, 0], [-60, 0, 0], [10**9, 0, 0], [0, 0, -1], [0, 0, N_ARMS], [0, 1, 0]])
+def test_an_index_that_leads_outside_of_a_state_is_refused(clock):
+    with pytest.raises(UnreadableFile, match="clock holds"):
+        Agent.load(packed(members(played(ALB_NORM)), **{"state/clock": np.array(clock)}))
+
+
+def test_the_tag_of_a_base_that_there_is_not_is_refused():
+    policy = policies.Corral(bases=(policies.UCB(), LINTS), horizon=100)
+    arrays = members(played(policy))
+    for place, value in ((0, 1e9), (0, -1.0), (0, 0.5), (0, 2.0), (1, 0.0), (1, np.nan)):
+        tags = arrays["pending/tag"].copy()
+        tags[1, place] = value
+        with pytest.raises(UnreadableFile, match="tag holds"):
+            Agent.load(packed(arrays, **{"pending/tag": tags}))
+
+
+@pytest.mark.parametrize(
+    ("field", "changed"),
+    [
+        ("arm", lambda old: np.array([0, -2, 1])),
+        ("arm", lambda old: np.array([0, N_ARMS, 1])),
+        ("arm", lambda old: old.astype(np.int32)),
+        ("action", lambda old: old.view(np.int64)),
+        ("action", lambda old: np.full_like(old, np.nan)),
+        ("action", lambda old: np.full_like(old, 1e101)),
+        ("action", lambda old: old[:, :2]),
+        ("score", lambda old: np.full_like(old, np.nan)),
+        ("propensity", lambda old: np.full_like(old, -0.5)),
+        ("propensity", lambda old: np.full_like(old, 1.5)),
+        ("tag", lambda old: np.zeros((3, 1))),
+    ],
+)
+def test_pending_decisions_that_cannot_be_are_refused(field, changed):
+    arrays = members(played(LINTS))
+    with pytest.raises(UnreadableFile):
+        Agent.load(packed(arrays, **{f"pending/{field}": changed(arrays[f"pending/{field}"])}))
+
+
+def test_a_header_with_wrong_entries_is_refused():
+    arrays = members(played(LINTS))
+    ids = json.loads(arrays["header"].tobytes())["pending"]
+    for wrong in (
+        {"pending": [ids[0], ids[0], ids[1]]},
+        {"pending": [1, 2, 3]},
+        {"pending": "abc"},
+        {"made": -1},
+        {"made": 1.5},
+        {"max_pending": 0},
+        {"n_arms": True},
+        {"dim": 10**30},
+    ):
+        with pytest.raises(UnreadableFile):
+            Agent.load(packed(arrays, wrong))
+
+
+def test_a_boolean_that_is_neither_true_nor_false_is_refused():
+    policy = policies.RegretBalancing(bases=(policies.UCB(), LINTS))
+    arrays = members(played(policy))
+    strange = np.array([2, 1], np.uint8).view(bool)
+    with pytest.raises(UnreadableFile, match="True and False"):
+        Agent.load(packed(arrays, **{"state/active": strange}))
+    with pytest.raises(UnreadableFile, match="False for every base"):
+        Agent.load(packed(arrays, **{"state/active": np.zeros(2, bool)}))
+
+
+def test_an_index_of_one_user_is_found_among_all():
+    fleet = Fleet(ALB_NORM, n_users=50, n_arms=N_ARMS, dim=DIM)
+    arrays = members(fleet)
+    arrays["state/0.clock"][37, 0] = -60
+    with pytest.raises(UnreadableFile, match="clock holds -60"):
+        Fleet.load(packed(arrays))
+    arrays = members(fleet)
+    arrays["state/1"][3, 2] = -1
+    with pytest.raises(UnreadableFile, match="pending holds -1"):
+        Fleet.load(packed(arrays))
+
+
+FUZZ = """
+import contextlib, sys, warnings
+sys.path.insert(0, "tests")
+import numpy as np
+from test_saving import changed_at_random, packed, members
+from variants import DIM, N_ARMS, VARIANTS, new_agent, offered
+from albatross import Agent
+from albatross.errors import UnreadableFile
+
+warnings.simplefilter("ignore")
+name = sys.argv[1]
+rng, agent, refused = np.random.default_rng(5), new_agent(name, seed=0), 0
+for t in range(40):
+    agent.update(agent.select(*offered(name, rng)), float(rng.standard_normal()))
+for t in range(3):
+    agent.select(*offered(name, rng))
+arrays = members(agent)
+for _ in range(200):
+    try:
+        loaded = Agent.load(packed(changed_at_random(arrays, rng)))
+    except UnreadableFile:
+        refused += 1
+        continue
+    for pending in list(loaded._pending):
+        with contextlib.suppress(ValueError):
+            loaded.update(pending, 0.5)
+    for t in range(25):
+        with contextlib.suppress(ValueError):
+            loaded.update(loaded.select(*offered(name, rng)), float(rng.standard_normal()))
+    with contextlib.suppress(ValueError, OverflowError):
+        loaded.diagnostics()
+print("refused", refused)
+"""
+
+ODD_NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -60.0, 60.0, 1e9, -1e9, 1e18, -1e18, 1e300, np.nan, np.inf, -np.inf]
+
+
+def changed_at_random(arrays, rng):
+    """The arrays with one value of one of them, of a state or of a pending decision, replaced."""
+    names = [name for name in arrays if name != "header" and arrays[name].size]
+    name = names[rng.integers(len(names))]
+    array = arrays[name].copy()
+    value = ODD_NUMBERS[rng.integers(len(ODD_NUMBERS))]
+    if array.dtype.kind == "b":
+        value = rng.integers(2)
+    elif array.dtype.kind == "i":
+        value = int(np.nan_to_num(value, posinf=2**62, neginf=-(2**62)))
+    array.flat[rng.integers(array.size)] = value
+    return {**arrays, name: array}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_value_changed_at_random_is_refused_or_harmless(name):
+    """In a process of its own, because what must not happen is that it crashes."""
+    done = subprocess.run(
+        [sys.executable, "-c", FUZZ, name],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("refused")
+
+
+# --------------------------------------------------------------------------------------------------- hostile sizes
+
+
+@pytest.mark.parametrize(
+    ("policy", "claims"),
+    [
+        (policies.Albatross(), {"dim": 16_000}),
+        (policies.Albatross(), {"n_arms": 10**9}),
+        (LINTS, {"dim": 10**7, "n_arms": 10**7}),
+        (policies.Corral(bases=(LINTS, policies.OFUL()), horizon=100), {"dim": 16_000}),
+    ],
+)
+def test_a_small_file_that_claims_a_large_state_is_refused_at_a_small_price(policy, claims):
+    file = packed(members(played(policy)), claims)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableFile, match="larger than this file"):
+            Agent.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_map_of_many_features_is_refused_too():
+    policy = policies.FirstFeatures(policy=LINTS, dim=2)
+    arrays = members(played(policy))
+    described = {
+        **saving.describe_policy(policy),
+        "parameters": {"policy": saving.describe_policy(LINTS), "dim": 16_000},
+    }
+    with pytest.raises(UnreadableFile, match="larger than this file"):
+        Agent.load(packed(arrays, {"policy": described, "dim": 16_000}))
+
+
+def test_a_small_fleet_that_claims_many_users_is_refused():
+    arrays = members(Fleet(LINTS, n_users=2, n_arms=N_ARMS, dim=DIM))
+    with pytest.raises(UnreadableFile):
+        Fleet.load(packed(arrays, {"n_users": 10**9}))
+
+
+def test_a_large_honest_agent_is_read():
+    agent = Agent(LINTS, n_arms=3, dim=300, seed=0)
+    assert same_state(state_of(Agent.load(saving.in_memory(agent))), state_of(agent))
+    few = Agent(policies.UCB(), n_arms=3, dim=20_000, seed=0)  # whose state has nothing to do with the features
+    assert same_state(state_of(Agent.load(saving.in_memory(few))), state_of(few))
+
+
+def test_what_is_not_needed_is_not_read():
+    arrays = members(played(LINTS))
+    file = packed(arrays, extra=np.zeros(10_000_000))
+    tracemalloc.start()
+    Agent.load(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak - len(file.getvalue()) < 5e6  # the file itself is in memory here
+
+
+def test_a_compressed_file_is_refused_before_it_is_inflated():
+    arrays = members(played(LINTS))
+    file = io.BytesIO()
+    with zipfile.ZipFile(packed(arrays)) as plain, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as small:
+        for name in plain.namelist():
+            small.writestr(name, plain.read(name))
+        small.writestr("bomb.npy", bytes(50_000_000))
+    file.seek(0)
+    with pytest.raises(UnreadableFile, match="cut or is not a saved agent"):
+        Agent.load(file)
+
+
+def test_a_header_longer_than_its_file_is_refused():
+    whole = saving.in_memory(played(LINTS)).getvalue()
+    at = whole.index(b"'shape': (") + len(b"'shape': (")
+    longer = whole[:at] + b"9" * (whole.index(b",", at) - at) + whole[whole.index(b",", at) :]
+    with pytest.raises(UnreadableFile, match="cut or is not a saved agent"):
+        Agent.load(io.BytesIO(longer))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UnreadableFile, match="it is not a file"):
+        Agent.load(tmp_path / "pipe")
+
+
+# --------------------------------------------------------------------------------------------------- saving a file
+
+
+def test_a_file_keeps_its_mode_and_a_link_stays_a_link(tmp_path):
+    agent = played(LINTS)
+    target, link = tmp_path / "target", tmp_path / "link"
+    agent.save(target)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    agent.save(link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert Agent.load(target).diagnostics()["pending"] == 3
+
+
+def test_a_link_to_nowhere_makes_its_target(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    played(LINTS).save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").is_file()
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from albatross import saving
+with saving.replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_save_left_is_removed_by_the_next_one_and_what_is_being_written_is_not(tmp_path):
+    path = tmp_path / "agent*"
+    command = [sys.executable, "-c", KILLED, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout.readline() == "writing\n"
+        killed.kill()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writing:
+        assert writing.stdout.readline() == "writing\n"
+        left = sorted(tmp_path.iterdir())
+        assert len(left) == 2
+        for each in left:
+            os.utime(each, (time.time() - 3_600,) * 2)
+        (tmp_path / ".agent*-notours").write_bytes(b"")
+        played(LINTS).save(path)
+        assert len(list(tmp_path.iterdir())) == 3  # the agent, what is not ours, and what is being written
+        writing.stdin.close()
+        assert writing.wait(30) == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".agent*-notours", "agent*"]
+
+
+def test_open_files_are_written_and_read(tmp_path):
+    agent, fleet = played(LINTS), Fleet(LINTS, n_users=3, n_arms=N_ARMS, dim=DIM, seed=1)
+    for thing, kind in ((agent, Agent), (fleet, Fleet)):
+        with (tmp_path / "both").open("wb") as file:
+            thing.save(file)
+        with (tmp_path / "both").open("rb") as file:
+            assert repr(kind.load(file)) == repr(thing)
+    with pytest.raises(UnreadableFile, match="the file is cut or is not a saved agent"):
+        Agent.load(io.BytesIO(b"something else"))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda thing: pickle.loads(pickle.dumps(thing))])
+def test_a_copy_goes_on_by_itself(copied):
+    agent = played(LINTS)
+    waiting = list(agent._pending)
+    other = copied(agent)
+    contexts = np.random.default_rng(2).standard_normal((N_ARMS, DIM))
+    one, two = agent.select(contexts), other.select(contexts)
+    assert one.id != two.id
+    assert (one.arm, one.score) == (two.arm, two.score)
+    other.update(waiting[0], 1.0)
+    assert agent.diagnostics()["pending"] == 4
+    agent.update(waiting[0], 1.0)
+    with pytest.raises(UnknownDecision):
+        agent.update(two.id, 1.0)
+    fleet = Fleet(LINTS, n_users=3, n_arms=N_ARMS, dim=DIM, seed=1)
+    batch = np.stack([contexts, contexts])
+    assert copied(fleet).select([0, 1], batch).arms.tolist() == fleet.select([0, 1], batch).arms.tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_forked_process_has_other_ids_and_random_numbers():
+    agent = Agent(policies.Uniform(), n_arms=1_000, dim=1, seed=0)
+    fleet = Fleet(policies.Uniform(), n_users=1, n_arms=1_000, dim=1, seed=0)
+
+    def choices():
+        decision = agent.select(np.ones((1_000, 1)))
+        return [decision.id.split("-")[0], decision.arm, int(fleet.select([0], np.ones((1, 1_000, 1))).arms[0])]
+
+    reader, writer = os.pipe()
+    choices()
+    agent._lock.acquire()  # a thread of the parent may hold it at that moment
+    child = os.fork()
+    if child == 0:
+        os.write(writer, json.dumps(choices()).encode())
+        os._exit(0)
+    agent._lock.release()
+    os.waitpid(child, 0)
+    theirs, ours = json.loads(os.read(reader, 1_000)), choices()
+    os.close(reader)
+    os.close(writer)
+    assert all(one != other for one, other in zip(theirs, ours, strict=True))
