@@ -245,9 +245,8 @@ class Saved:
 
     def state(self, parameters: Any, template: Any, *, prefix: str = "", leading: tuple[int, ...] = ()) -> Any:
         """A state like the template, with `leading` axes in front of its arrays, that the policy accepts."""
-        names = [f"state/{name}" for name, _ in leaves(template, prefix)]
-        arrays = iter(names)
-        state = mapped(lambda leaf: self.array(next(arrays), leading + leaf.shape, leaf.dtype), template)
+        names = (f"state/{name}" for name, _ in leaves(template, prefix))
+        state = mapped(lambda leaf: self.array(next(names), leading + leaf.shape, leaf.dtype), template)
         check_state(parameters, state)
         return state
 
@@ -273,7 +272,8 @@ def reading(source: Source, *, kind: str) -> Iterator[Saved]:
         except UnreadableFile:
             raise
         except Exception as error:  # whatever a damaged or hostile header or array may cause
-            raise UnreadableFile(f"{name} is not a whole saved {kind}: {error or repr(error)}") from error
+            what = str(error) if isinstance(error, ValueError) else repr(error)
+            raise UnreadableFile(f"{name} is not a whole saved {kind}: {what}") from error
 
 
 @contextmanager

@@ -1,0 +1,86 @@
+"""Saved files with a value changed at random are refused or harmless, whatever the policy.
+
+In processes of their own, because what must not happen is that one crashes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from variants import VARIANTS, new_agent, offered
+
+from albatross import Agent, saving
+from albatross.errors import UnreadableFile
+
+CHANGES = 200  # of every policy's file
+ODD_NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -60.0, 60.0, 1e9, -1e9, 1e18, -1e18, 1e300, np.nan, np.inf, -np.inf]
+
+
+def changed_at_random(arrays, rng):
+    """The arrays with one value of one of them, of a state or of a pending decision, replaced."""
+    names = [name for name in arrays if name != "header" and arrays[name].size]
+    name = names[rng.integers(len(names))]
+    array = arrays[name].copy()
+    value = ODD_NUMBERS[rng.integers(len(ODD_NUMBERS))]
+    if array.dtype.kind == "b":
+        value = rng.integers(2)
+    elif array.dtype.kind == "i":
+        value = int(np.nan_to_num(value, posinf=2**62, neginf=-(2**62)))
+    array.flat[rng.integers(array.size)] = value
+    file = io.BytesIO()
+    np.savez(file, **{**arrays, name: array})
+    file.seek(0)
+    return file
+
+
+def attack(name):
+    """Load and play changed files of this policy: how many were refused."""
+    rng, agent, refused = np.random.default_rng(5), new_agent(name, seed=0), 0
+    for _ in range(40):
+        agent.update(agent.select(*offered(name, rng)), float(rng.standard_normal()))
+    for _ in range(3):
+        agent.select(*offered(name, rng))
+    with np.load(saving.in_memory(agent)) as file:
+        arrays = {key: file[key] for key in file.files}
+    for _ in range(CHANGES):
+        try:
+            loaded = Agent.load(changed_at_random(arrays, rng))
+        except UnreadableFile:
+            refused += 1
+            continue
+        for pending in list(loaded._pending):
+            with contextlib.suppress(ValueError):
+                loaded.update(pending, 0.5)
+        for _ in range(25):
+            with contextlib.suppress(ValueError):
+                loaded.update(loaded.select(*offered(name, rng)), float(rng.standard_normal()))
+        with contextlib.suppress(ValueError, OverflowError):
+            loaded.diagnostics()
+    return refused
+
+
+_NAMES = list(VARIANTS)
+
+
+@pytest.mark.parametrize("names", [_NAMES[i : i + 8] for i in range(0, len(_NAMES), 8)], ids=lambda names: names[0])
+def test_a_value_changed_at_random_is_refused_or_harmless(names):
+    done = subprocess.run(
+        [sys.executable, __file__, *names], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, f"after {done.stdout!r}: {done.stderr}"
+    refused = dict(line.split() for line in done.stdout.splitlines())
+    assert list(refused) == list(names)
+    assert all(int(number) > 0 for number in refused.values())  # a pending arm cannot be 1e18
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for name in sys.argv[1:]:
+        print(name, attack(name), flush=True)
