@@ -218,6 +218,16 @@ def test_its_docstring_cites_its_paper(name):
 
 
 @every_policy
+def test_its_diagnostics_have_a_list_of_warnings(name):
+    agent = new_agent(name, seed=0)
+    for rounds in (0, 20):
+        play(name, agent, np.random.default_rng(0), rounds)
+        sentences = agent.diagnostics()["warnings"]
+        assert isinstance(sentences, list)
+        assert all(isinstance(each, str) for each in sentences)
+
+
+@every_policy
 def test_its_repr_makes_it_again_and_equality_is_by_type_and_value(name):
     policy = VARIANTS[name]
     assert eval(repr(policy), vars(policies)) == policy

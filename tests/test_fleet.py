@@ -66,6 +66,7 @@ def test_every_user_is_an_agent_of_their_own_bit_for_bit(name):
         fleet.update(choices, rewards)
     for user, agent in enumerate(agents):
         expected, found = agent.diagnostics(), fleet.diagnostics(user)
+        assert isinstance(found["warnings"], list)
         for key in found:
             np.testing.assert_equal(found[key], expected[key], err_msg=key)
 

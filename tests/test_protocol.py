@@ -70,6 +70,7 @@ def test_a_policy_of_ones_own_is_one_tuple_and_three_verbs():
     runs = simulate({"mine": Optimist(bonus=0.5), "uniform": policies.Uniform()}, env, horizon=400, trials=3)
     assert runs["mine"].regret[:, -1].mean() < 0.2 * runs["uniform"].regret[:, -1].mean()
     assert runs["mine"].diagnostics[0]["counts"].sum() == 400
+    assert runs["mine"].diagnostics[0]["warnings"] == []
     agent = Agent(Optimist(), n_arms=4, dim=2)
     assert [agent.select(np.ones(2)).arm for _ in range(4)] == [0, 1, 2, 3]
 

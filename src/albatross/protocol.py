@@ -21,7 +21,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
-from functools import singledispatch
+from functools import singledispatch, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, get_type_hints
 
@@ -244,6 +244,18 @@ def tag_size(policy: Any) -> int:
     return 0
 
 
+def _with_warnings(verb: Any) -> Any:
+    """The verb with `warnings` in every answer, whoever registered the function behind it."""
+
+    @wraps(verb)
+    def wrapped(policy: Any, state: Any) -> dict[str, Any]:
+        found = verb(policy, state)
+        return {**found, "warnings": found.get("warnings", [])}
+
+    return wrapped
+
+
+@_with_warnings
 @singledispatch
 def check_state(policy: Any, state: Any) -> None:
     """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
@@ -260,7 +272,7 @@ def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
 
 @singledispatch
 def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
-    """What a person would want to know of the state, by name."""
+    """What a person would want to know of the state, by name; `warnings` is a list of sentences, often empty."""
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
 
 
