@@ -25,7 +25,7 @@ from variants import (
     offered,
 )
 
-from albatross import Agent, policies, simulate
+from albatross import Agent, checks, policies, simulate
 from albatross.protocol import Choice, hold, update
 
 every_policy = pytest.mark.parametrize("name", VARIANTS)
@@ -215,6 +215,37 @@ def test_its_docstring_cites_its_paper(name):
     entry = policies.CATALOGUE[name]
     cited = re.search(r"\d{4}", entry.policy.__doc__)
     assert cited or name == "uniform"
+
+
+def _sizes():
+    """Rounds of contexts whose squares are no longer numbers, or were never any."""
+    rng = np.random.default_rng(6)
+    free = rng.standard_normal((60, N_ARMS, DIM))
+    collinear = rng.standard_normal((60, N_ARMS, 1)) * [1.0, -2.0, 0.5]
+    half = np.arange(60)[:, None, None] < 30
+    yield "zeros", np.zeros_like(free)
+    for size in (1e-300, 1e-200, 1e-156, 1e-140, 1e-100):
+        yield f"{size:g}", size * free
+        yield f"collinear-{size:g}", size * collinear
+    yield "largest", checks.LARGEST * np.tanh(free)
+    yield "growing", np.where(half, 1e-150 * free, 1e99 * free)
+    yield "shrinking", np.where(half, 1e99 * free, 1e-150 * free)
+    yield "mixed-arms", free * np.array([1e-300, 1e-150, 0.0, 1.0, 1e99])[:, None]
+    yield "mixed-features", free * [1e-156, 1.0, 1e99]
+    yield "any", free * 10.0 ** rng.uniform(-300.0, 99.0, (60, 1, DIM))
+
+
+@every_policy_with_arms
+def test_whatever_the_size_of_contexts_no_score_is_nan_and_diagnostics_answer(name):
+    for size, rounds in _sizes():
+        agent, rng = new_agent(name, seed=0), np.random.default_rng(7)
+        for contexts in rounds:
+            decision = agent.select(contexts)
+            assert not np.isnan([decision.score, decision.width]).any(), size
+            agent.update(decision, float(rng.standard_normal() + decision.arm))
+        for key, array in state_of(agent).items():
+            assert not np.isnan(array).any(), (size, key)
+        assert agent.diagnostics()["pulls"].sum() == len(rounds), size
 
 
 @every_policy

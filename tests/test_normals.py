@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -33,6 +38,21 @@ def test_words_are_numpys_sfc64_stream():
     state = words_of(generator(5))
     drawn = [int(normals._next_word(state)) for _ in range(1_000)]
     assert drawn == generator(5).bit_generator.random_raw(1_000).tolist()
+
+
+def test_without_compilation_the_numbers_are_the_same_and_nothing_is_warned_of():
+    script = (
+        "import json, numpy as np; from albatross.normals import fill_normal; numbers = np.empty(3_000);"
+        "fill_normal(numbers, np.random.Generator(np.random.SFC64(5))); print(json.dumps(numbers.tolist()))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], env=environment, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    numbers = np.empty(3_000)
+    fill_normal(numbers, generator(5))
+    assert json.loads(done.stdout) == numbers.tolist()
 
 
 def test_uniforms_are_those_of_numpy():

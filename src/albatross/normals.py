@@ -123,7 +123,8 @@ def fill_normal(out: np.ndarray, rng: np.random.Generator, root: np.ndarray | No
     generator = rng.bit_generator
     if isinstance(generator, np.random.SFC64):
         known = generator.state
-        _fill(out.reshape(-1), known["state"]["state"])
+        with np.errstate(over="ignore"):  # words wrap around, which NumPy would warn of without compilation
+            _fill(out.reshape(-1), known["state"]["state"])
         generator.state = known
     else:
         rng.standard_normal(out=out)

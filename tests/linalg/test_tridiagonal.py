@@ -57,3 +57,11 @@ def test_rounding_cannot_make_a_shifted_matrix_indefinite():
     assert 0.0 < quad <= vector @ vector / 1e-9 * (1 + 1e-9)
     assert np.isfinite(log_det)
     assert log_det > 0.0
+
+
+@pytest.mark.parametrize("tiny", [1e-130, 1e-156, 1e-200, 1e-310])
+def test_entries_whose_squares_underflow_spoil_nothing(tiny):
+    matrix = np.diag([1.0, 2.0, 3.0]) + tiny * (np.ones((3, 3)) - np.eye(3))
+    quad, log_det = shifted(*tridiagonal(matrix, np.ones(3)), 1.0)
+    assert quad == pytest.approx(1 / 2 + 1 / 3 + 1 / 4)
+    assert log_det == pytest.approx(np.log(24.0))

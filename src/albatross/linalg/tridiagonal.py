@@ -12,12 +12,14 @@ import numpy as np
 
 from albatross.protocol import compiled
 
+_NOTHING = 1e-140  # its square must not underflow
+
 
 @compiled
 def tridiagonal(matrix, vector):
     """(d,) diagonal and (d,) off-diagonal of Q'AQ, the latter with a 0 at its end, and Q'b.
 
-    A has no negative eigenvalue.
+    A has no negative eigenvalue, and is in a unit in which entries below 1e-140 are nothing.
 
     >>> diagonal, off, turned = tridiagonal(np.array([[9.0, 0.0, 4.0], [0.0, 9.0, 3.0], [4.0, 3.0, 9.0]]), np.ones(3))
     >>> diagonal.round(6).tolist(), (off + 0.0).round(6).tolist(), turned.round(6).tolist()
@@ -33,7 +35,7 @@ def tridiagonal(matrix, vector):
             v[i] = left[k, i]
             size += v[i] * v[i]
         size = math.sqrt(size)
-        if size == 0.0:
+        if size <= _NOTHING:
             continue
         off[k - 1] = -math.copysign(size, v[k - 1])
         v[k - 1] -= off[k - 1]

@@ -45,6 +45,7 @@ from albatross.protocol import (
 _EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
 _ENOUGH_EPOCHS = 54  # 2^53 rounds and more
 _HARDLY_ANY = 1e-12  # ridge: ordinary least squares, but 0 along directions that contexts never take
+_LEAST = 1.0 / checks.LARGEST  # ridge: the largest contexts, squared and divided by it, are finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +221,7 @@ def explore_pair(policy, state, x, reward):
         difference = state.half_pair[:dim] - x
         size = dot(difference, difference)
         if state.clock[_EXPLORED] == 1 and size > 0.0:
-            forget(state.start, _HARDLY_ANY * size)  # hardly any in the contexts' own unit
+            forget(state.start, max(_HARDLY_ANY * size, _LEAST))  # hardly any in the contexts' own unit
         absorb(state.start, difference, state.half_pair[dim] - reward)
     state.clock[_EXPLORED] += 1
     if not exploring(policy, state.clock):

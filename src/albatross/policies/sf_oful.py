@@ -40,6 +40,8 @@ from albatross.policies.linear import LinearState, describe_fit, nothing_learnt
 from albatross.policies.schedule import learn_on_schedule, observe, refit
 from albatross.protocol import compiled, diagnostics, init, resolve, score, update
 
+_LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared and divided by it, are finite
+
 
 @dataclass(frozen=True, kw_only=True)
 class SFOFUL:
@@ -143,7 +145,7 @@ def observe_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
 def refit_sf_oful(policy: SFOFULParameters, state):
     gram, cross = reduced(state.sums, 0.0 if policy.biases else np.inf)
     spectrum, basis = np.linalg.eigh(gram)
-    floor = cross.size * 2.0**-52 * spectrum[-1]
+    floor = max(cross.size * 2.0**-52 * spectrum[-1], _LEAST)
     state.unseen[0], state.unseen[1] = 0.0, floor
     for j in range(cross.size):
         if spectrum[j] <= floor:

@@ -125,6 +125,16 @@ def mean_square(totals):
 
 
 @compiled
+def power_of_two(size):
+    """The least power of two above `size`: a unit that costs no rounding.
+
+    >>> power_of_two(3.0), power_of_two(0.25)
+    (4.0, 0.5)
+    """
+    return math.ldexp(1.0, math.frexp(size)[1])
+
+
+@compiled
 def noise_prior(totals, sigma):
     """Prior of sigma^2: worth so many observations, with this sum of squares."""
     if sigma > 0.0:
@@ -161,6 +171,7 @@ def reestimate(fit, totals, components, sigma):
     prior_plays, prior_square = noise_prior(totals, sigma)
     freedom = t - 1.0 + prior_plays
     first, end = candidates(rewards.size, components[BIAS_RIDGE], t)
+    unit = power_of_two(math.sqrt(power))
     log_weights = np.empty((end - first, _SIGNALS.size))
     variances = np.empty((end - first, _SIGNALS.size))
     for k in range(end - first):
@@ -168,9 +179,9 @@ def reestimate(fit, totals, components, sigma):
         P, b, square = without_biases(sums, rewards, totals, r)
         complexity = np.sum(np.log1p(sums[:, 0] / r)) + math.log(P[0, 0])
         inner, moment, square = without_intercept(P, b, square)
-        diagonal, off, turned = tridiagonal(inner, moment)
+        diagonal, off, turned = tridiagonal(inner / unit**2, moment / unit)
         for s in range(_SIGNALS.size):
-            explained, log_det = shifted(diagonal, off, turned, power / _SIGNALS[s])
+            explained, log_det = shifted(diagonal, off, turned, power / unit**2 / _SIGNALS[s])
             left = max(square - explained, 0.0) + prior_square
             variances[k, s] = left / freedom
             log_weights[k, s] = (
