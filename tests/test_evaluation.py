@@ -73,17 +73,17 @@ def arrays_of(env):
 
 @pytest.fixture(scope="module")
 def estimates():
-    """Value and standard error of each estimator on 200 logs of 300 rounds, and what ignoring propensities gives."""
+    """Value and standard error of each estimator on 200 logs of 1,000 rounds, and what ignoring propensities gives."""
     problem, rng = a_problem(), np.random.default_rng(0)
     found = {"ips": [], "snips": [], "dr": [], "mean": [], "equal propensities": []}
     for seed in range(200):
-        env, target = problem.log(300, rng)
+        env, target = problem.log(1_000, rng)
         arrays = arrays_of(env)
         found["ips"].append(ips(target, **arrays)[:2])
         found["snips"].append(snips(target, **arrays)[:2])
         found["dr"].append(doubly_robust(target, **arrays, predictions=predicted_rewards(env, seed=seed))[:2])
         found["mean"].append((env.rewards.mean(), 0.0))
-        found["equal propensities"].append(ips(target, **{**arrays, "propensities": np.full(300, 0.2)})[:2])
+        found["equal propensities"].append(((target[np.arange(1_000), env.actions] / 0.2 * env.rewards).mean(), 0.0))
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -116,19 +116,28 @@ def test_estimates_by_hand():
     target = [[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]]
     log = {"actions": [1, 0, 1], "rewards": [1.0, 3.0, 5.0], "propensities": [0.4, 0.25, 0.5]}
     # Weights 2, 2 and 0.
-    assert ips(target, **log) == pytest.approx((8 / 3, np.std([2, 6, 0], ddof=1) / np.sqrt(3), 2.0))
+    assert ips(target, **log)[:3] == pytest.approx((8 / 3, np.std([2, 6, 0], ddof=1) / np.sqrt(3), 2.0))
     # (4 (1 - 2)^2 + 4 (3 - 2)^2) / 16 under the root
-    assert snips(target, **log) == pytest.approx((2.0, np.sqrt(0.5), 2.0))
+    assert snips(target, **log)[:3] == pytest.approx((2.0, np.sqrt(0.5), 2.0))
     predictions = [[0.0, 2.0], [1.0, 1.0], [4.0, 7.0]]
     values = [1.6 + 2 * (1 - 2), 1.0 + 2 * (3 - 1), 4.0]
     wanted = np.mean(values), np.std(values, ddof=1) / np.sqrt(3), 2.0
-    assert doubly_robust(target, **log, predictions=predictions) == pytest.approx(wanted)
+    assert doubly_robust(target, **log, predictions=predictions)[:3] == pytest.approx(wanted)
 
 
-def test_a_target_that_takes_no_logged_action_has_no_effective_sample():
-    log = {"actions": [0, 1], "rewards": [1.0, 1.0], "propensities": [0.5, 0.5]}
-    assert ips([[0, 1], [1, 0]], **log).effective_sample_size == 0.0
-    assert np.isnan(snips([[0, 1], [1, 0]], **log).value)
+def test_an_error_of_zero_is_not_known():
+    log = {"actions": [0, 1, 0, 1], "propensities": [0.5] * 4}
+    uniform = np.full((4, 2), 0.5)
+    for reward in (0.0, 0.1):  # no reward was met, or the same one every time
+        arrays = {**log, "rewards": [reward] * 4}
+        for found in (
+            ips(uniform, **arrays),
+            snips(uniform, **arrays),
+            doubly_robust(uniform, **arrays, predictions=np.zeros((4, 2))),
+        ):
+            assert found.value == pytest.approx(reward)
+            assert np.isnan(found.standard_error)
+            assert found.reason is None
 
 
 @pytest.mark.parametrize("campaign", ["all", "women"])
@@ -140,6 +149,107 @@ def test_uniform_play_on_a_log_of_uniform_play_earns_what_was_logged(campaign):
         found = ips(uniform, actions=log.actions[rows], rewards=rewards, propensities=log.propensities[rows])
         assert found.value == pytest.approx(rewards.mean(), rel=1e-9)
         assert found.effective_sample_size == pytest.approx(len(rewards), rel=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------- support
+
+RATES = np.array([0.02, 0.05, 0.05, 0.08, 0.1, 0.12, 0.15, 0.4])
+
+
+@pytest.fixture(scope="module")
+def certain():
+    """A log of Albatross, which draws nothing and so has propensities of 1."""
+    rng, rows = np.random.default_rng(6), []
+    agent = Agent(n_arms=RATES.size, dim=2, seed=0)
+    tables = rng.standard_normal((1_000, RATES.size, 2))
+    for contexts in tables:
+        decision = agent.select(contexts)
+        rows.append((int(decision.arm), float(rng.random() < RATES[decision.arm]), decision.propensity))
+        agent.update(decision, rows[-1][1])
+    actions, rewards, propensities = zip(*rows)
+    return Logged(contexts=tables, actions=actions, rewards=rewards, propensities=propensities)
+
+
+def all_estimates(target, arrays):
+    predictions = np.zeros(np.shape(target))
+    return ips(target, **arrays), snips(target, **arrays), doubly_robust(target, **arrays, predictions=predictions)
+
+
+def test_a_log_without_randomness_supports_no_estimate_of_other_actions(certain):
+    uniform, arrays = np.full((1_000, RATES.size), 1 / RATES.size), arrays_of(certain)
+    assert (certain.propensities == 1.0).all()
+    plain = uniform[0, 0] * certain.rewards  # what IPS would average: far off, and sure of it
+    assert abs(plain.mean() - RATES.mean()) > 10.0 * plain.std() / np.sqrt(plain.size)
+    with pytest.warns(UserWarning, match="the target: no IPS, SNIPS or DR, because it spends 875 of 1,000 rounds on"):
+        refused = all_estimates(uniform, arrays)
+    for found in refused:
+        assert np.isnan(found[:2]).all()
+        assert found.effective_sample_size == pytest.approx(1_000)
+        assert "another one had propensity 1" in found.reason
+
+
+def test_a_log_without_randomness_supports_the_policy_that_wrote_it(certain):
+    for found in all_estimates(np.eye(RATES.size)[certain.actions], arrays_of(certain)):
+        assert found.value == pytest.approx(certain.rewards.mean())
+        assert found.reason is None
+    found = replay(policies.Albatross(), certain)
+    # Ties are broken by an order of its own: a few first plays may differ.
+    assert found.accepted[0] > 990
+    assert found.value == pytest.approx(certain.rewards.mean(), abs=0.01)
+
+
+def test_a_policy_without_support_does_not_cost_the_others_theirs(certain):
+    with pytest.warns(UserWarning, match="LinTS: no ") as told:
+        found = evaluate({"LinTS": LINTS, "the log's": np.eye(RATES.size)[certain.actions]}, certain)
+    assert found["the log's"].ips.value == pytest.approx(certain.rewards.mean())
+    assert [np.isnan(each.value) for each in found["LinTS"]] == [True] * 4
+    assert np.isnan(found["LinTS"].replay.standard_error)
+    assert found["LinTS"].replay.rewards[0].size == found["LinTS"].replay.accepted[0]  # these are kept
+    assert sorted(str(each.message) for each in told) == [
+        f"LinTS: no IPS, SNIPS or DR, because {found['LinTS'].ips.reason}",
+        f"LinTS: no replay, because {found['LinTS'].replay.reason}",
+    ]
+
+
+def test_weights_that_average_too_little_betray_actions_that_the_log_does_not_take():
+    rng = np.random.default_rng(1)
+    actions = rng.integers(1, 4, size=900)  # never 0; 4 hardly ever
+    actions[:3] = 4
+    arrays = {"actions": actions, "rewards": rng.standard_normal(900), "propensities": np.full(900, 1 / 3)}
+    uniform = np.full((900, 5), 0.2)
+    with pytest.warns(UserWarning, match="it spends 180 of 900 rounds on 1 action that was never logged"):
+        assert np.isnan(ips(uniform, **arrays).value)
+    with pytest.warns(UserWarning, match=r"its weights average 0\.75 ± .* the actions of 25 % of its choices"):
+        assert np.isnan(ips(np.tile([0.0, 0.25, 0.25, 0.25, 0.25], (900, 1)), **arrays).value)
+    assert ips(np.tile([0.0, 1 / 3, 1 / 3, 1 / 3, 0.0], (900, 1)), **arrays).reason is None
+
+
+@pytest.mark.parametrize(("n", "fewest"), [(1_000, 10), (40, 4)])
+def test_an_estimate_needs_ten_effective_rounds_or_a_tenth_of_a_small_log(n, fewest):
+    n_arms = n // fewest  # so that weights have mean 1 with as many hits
+    always_first = np.eye(n_arms)[np.zeros(n, int)]
+
+    def with_hits(hits):
+        actions = (np.arange(n) >= hits).astype(int)
+        arrays = {"actions": actions, "rewards": np.arange(n), "propensities": np.full(n, 1 / n_arms)}
+        return all_estimates(always_first, arrays)
+
+    assert [found.reason for found in with_hits(fewest)] == [None] * 3
+    reason = f"it rests on {fewest - 1} of {n:,} rounds, and at least {fewest} are needed"
+    with pytest.warns(UserWarning, match=reason):
+        refused = with_hits(fewest - 1)
+    for found in refused:
+        assert np.isnan(found[:2]).all()
+        assert found.effective_sample_size == pytest.approx(fewest - 1)
+        assert found.reason == reason
+
+
+def test_a_target_that_takes_no_logged_action_has_no_estimate():
+    log = {"actions": [0, 1], "rewards": [1.0, 1.0], "propensities": [0.5, 0.5]}
+    with pytest.warns(UserWarning, match="it rests on 0 of 2 rounds"):
+        refused = all_estimates([[0, 1], [1, 0]], log)
+    assert np.isnan([found.value for found in refused]).all()
+    assert [found.effective_sample_size for found in refused] == [0.0] * 3
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -251,6 +361,29 @@ def test_a_replay_without_a_round_that_counts_has_no_value():
     assert np.isnan(found.standard_error)
 
 
+def test_replay_of_a_policy_that_the_log_hardly_ever_follows_is_refused():
+    rng = np.random.default_rng(9)
+    log = {"contexts": np.ones((900, 3, 1)), "rewards": rng.random(900), "propensities": np.full(900, 0.5)}
+    with pytest.warns(
+        UserWarning, match=r"the policy: no replay, because it was granted \d+ of about 450 rounds"
+    ) as told:
+        found = replay(policies.UCB(), Logged(actions=rng.integers(2, size=900), **log), trials=2)
+    assert found.reason in str(told[0].message)
+    assert found.reason in repr(found)
+    assert np.isnan(found.reward).all()
+    assert np.isnan([found.value, found.standard_error]).all()
+    two_arms = {**log, "contexts": np.ones((900, 2, 1))}
+    assert replay(policies.UCB(), Logged(actions=rng.integers(2, size=900), **two_arms)).reason is None
+
+
+def test_a_replay_of_equal_rewards_has_no_error():
+    env = small_log()
+    alike = Logged(contexts=env.contexts, actions=env.actions, rewards=np.zeros(400), propensities=env.propensities)
+    found = replay(LINTS, alike, trials=2)
+    assert found.value == 0.0
+    assert np.isnan(found.standard_error)
+
+
 # ------------------------------------------------------------------------------------------- what policies have learnt
 
 
@@ -281,10 +414,10 @@ def test_nobody_is_tested_on_rounds_that_were_learnt_from():
     rng, cheated, found = np.random.default_rng(4), [], []
     for seed in range(60):
         env = Logged(
-            contexts=rng.standard_normal((60, 4, 8)),
-            actions=rng.integers(4, size=60),
-            rewards=rng.standard_normal(60),
-            propensities=np.full(60, 0.25),
+            contexts=rng.standard_normal((100, 4, 8)),
+            actions=rng.integers(4, size=100),
+            rewards=rng.standard_normal(100),
+            propensities=np.full(100, 0.25),
         )
         found.append(evaluate(policies.Greedy(), env, seed=seed))
         seen = probabilities(policies.Greedy(), env, trained_on=slice(None), rows=slice(None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,7 +61,27 @@ def test_features_of_actions_are_read_from_their_table(plain, tmp_path):
     assert "features of the actions: price, size\n" in done.stdout
     assert "note: log.csv: 1 of 3 actions never logged: green" in done.stderr
     assert "note: 1 of 3 features of the actions never vary and were dropped" in done.stderr
-    assert "note: uniform spends 20 of 60 rounds on 1 action that was never logged" in done.stderr
+    assert (
+        "note: uniform: no IPS, SNIPS or DR, because it spends 20 of 60 rounds on 1 action that was never logged"
+        in done.stderr
+    )
+
+
+def test_a_log_without_randomness_gives_no_estimates_of_other_policies_and_says_so(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["action,reward,propensity", *(f"{int(t < 20)},{t % 3},1" for t in range(200))]))
+    done = evaluate(str(path), "--policies", "ucb1", check=True)
+    rows = {
+        line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith(" ") and line.split()
+    }
+    assert rows["logged"][0] == "0.995"
+    assert rows["uniform"][:3] == ["–"] * 3
+    assert "–: there is no round to average, or the log supports no estimate" in " ".join(done.stdout.split())
+    assert (
+        "note: uniform: no IPS, SNIPS or DR, because it spends 100 of 200 rounds on actions that the log could not "
+        "take: another one had propensity 1" in done.stderr
+    )
+    assert re.search(r"note: ucb1: no replay, because it was granted \d+ of about 200 rounds: the log", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +112,7 @@ def test_every_other_column_of_numbers_is_named_as_a_feature_and_the_marks_are_e
     assert "features of the round: user [id], hour\n" in done.stdout
     said = " ".join(done.stdout.split())
     assert "±?: the error is not known, because all that is averaged is alike." in said
-    assert "–: there is no round to average." in said
+    assert "–: there is no round to average, or the log supports no estimate, and a note says why." in said
 
 
 def test_rows_that_were_dropped_are_told_of_also_where_too_few_are_left(tmp_path):

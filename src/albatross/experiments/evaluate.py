@@ -12,7 +12,7 @@ import numpy as np
 
 from albatross import datasets, policies
 from albatross.datasets import Log
-from albatross.evaluation import Estimate, Evaluation
+from albatross.evaluation import Evaluation, standard_error
 from albatross.experiments.compare import build
 from albatross.protocol import on_ball
 
@@ -28,7 +28,7 @@ LEGEND = (
     "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
     "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on; "
     "where they are few, the errors are understated. ±?: the error is not known, because all that is averaged "
-    "is alike. –: there is no round to average."
+    "is alike. –: there is no round to average, or the log supports no estimate, and a note says why."
 )
 
 
@@ -68,8 +68,8 @@ def _no_oracle(make: Any) -> Any:
 def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
     """The table's texts: what was logged, then a line for every policy."""
     n = len(log.rewards)
-    logged = Estimate(float(log.rewards.mean()), float(log.rewards.std(ddof=min(1, n - 1))) / math.sqrt(n), n)
-    lines: list[tuple[str, ...]] = [("logged", "", "", _with_error(*logged[:2]), "", "", f"{n:,}")]
+    logged = _with_error(float(log.rewards.mean()), standard_error(log.rewards))
+    lines: list[tuple[str, ...]] = [("logged", "", "", logged, "", "", f"{n:,}")]
     for name, each in found.items():
         played = ("", "")
         if each.replay is not None:
@@ -98,14 +98,14 @@ def features(log: Log, arms: str | None) -> list[str]:
 
 
 def _with_error(value: float, error: float) -> str:
-    """Two lines, with two digits of the error; one that is 0 is not known, because no reward differed.
+    """Two lines, with two digits of the error, or with a question mark where it is not known.
 
     >>> _with_error(0.00381234, 0.000618)
     '0.00381\\n±0.00062'
     """
     if math.isnan(value):
         return "–"
-    if not error > 1e-12 * abs(value):
+    if math.isnan(error):
         return f"{value:.3g}\n±?"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 6:
