@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from albatross import datasets
@@ -53,3 +54,24 @@ def test_a_file_of_ones_own_takes_the_papers_sizes_as_far_as_it_has_them(tmp_pat
     short = {**settings, "epochs": 3}
     summary = results.run(PANELS["h"]._replace(settings=short), trials=1, seed=0, out=tmp_path)
     assert set(summary["policies"]) == {f"alb-norm-data-{mode}" for mode in rated_rows.MODES}
+
+
+@pytest.mark.parametrize(
+    ("rows", "queries", "columns", "source"),
+    [
+        (103_174, 3_798, 70, "yahoo"),
+        (103_173, 3_798, 70, "data"),
+        (103_174, 3_797, 70, "data"),
+        (103_174, 3_798, 701, "data"),
+        (40, 4, 70, "data"),
+    ],
+)
+def test_the_papers_file_is_known_by_its_shape_and_not_by_its_name(
+    monkeypatch, tmp_path, rows, queries, columns, source
+):
+    path = tmp_path / "set2.test.txt"
+    path.touch()
+    features = np.broadcast_to(np.arange(columns) % 7.0, (rows, columns))  # a copy could take half a gigabyte
+    ranking = datasets.Ranking(features, np.zeros(rows), np.arange(rows) % queries)
+    monkeypatch.setattr(rated_rows, "_read", lambda *_: ranking)
+    assert set(rated_rows.with_data(rated_rows.SETTINGS, path)["sources"]) == {source}

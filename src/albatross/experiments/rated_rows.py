@@ -38,6 +38,8 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "rating": ("ill-posed: a row's own rating", {"contexts": "row", "rewards": "rating"}),
     "centroid": ("ill-posed: the paper's centroids", {"contexts": "centroid"}),
 }
+# Rows and queries of set2.test.txt (Chapelle and Chang 2011), and the number of its last column at most.
+_YAHOO, _YAHOOS_COLUMNS = (103_174, 3_798), 700
 LABELS = {
     "alb-norm": "ALB-Norm",
     "osom": "OSOM told 25",
@@ -49,13 +51,17 @@ LABELS = {
 
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The same on a ranking file of one's own, with the paper's sizes as far as the file has them."""
+    """The same on a ranking file of one's own, with the paper's sizes as far as the file has them.
+
+    The paper's own file is known by its shape. Every other one says nothing about the paper's numbers.
+    """
     sha256 = fingerprint(path)
     ranking = _read(str(path), sha256)
-    rows = len(ranking.ratings)
+    rows, columns = ranking.features.shape
     varying = int((np.ptp(ranking.features, axis=0) > 0.0).sum())
     sizes = {"n_arms": min(500, max(2, rows // 40)), "columns": min(50, varying), "rows": min(20_000, rows)}
-    return {**settings, "sources": {"data": {**sizes, "path": str(path), "sha256": sha256}}}
+    known = (rows, np.unique(ranking.queries).size) == _YAHOO and columns <= _YAHOOS_COLUMNS
+    return {**settings, "sources": {"yahoo" if known else "data": {**sizes, "path": str(path), "sha256": sha256}}}
 
 
 def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:

@@ -20,6 +20,22 @@ def margin(values: np.ndarray) -> float:
     return float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
+def deviation_interval(values: np.ndarray) -> tuple[float, float]:
+    """Ends of the 95 % interval for the standard deviation of normal values, by the chi-square law; NaN for one value.
+
+    >>> low, high = deviation_interval(np.array([3.0, 4.0, 5.0]))
+    >>> round(low, 4), round(high, 4)
+    (0.5207, 6.2847)
+    """
+    from scipy.stats import chi2
+
+    if len(values) < 2:
+        return math.nan, math.nan
+    freedom = len(values) - 1
+    low, high = values.std(ddof=1) * np.sqrt(freedom / chi2.ppf([0.975, 0.025], freedom))
+    return float(low), float(high)
+
+
 def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
     """(trials,) slopes of lines on log axes, from regret (trials, len(x)): regret is about x to that power.
 

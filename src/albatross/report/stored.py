@@ -20,7 +20,12 @@ FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
 
 # What panels (g) and (h) call their data and their readings.
-SOURCES = {"yandex": "Yandex sample", "generated": "generated stand-in", "data": "your data"}
+SOURCES = {
+    "yandex": "Yandex sample",
+    "generated": "generated stand-in",
+    "yahoo": "Yahoo!'s set2.test.txt",
+    "data": "your data",
+}
 MODES = {
     "bootstrap": "rows, with a true model and fresh noise",
     "rating": "ill-posed: a row's own rating",
