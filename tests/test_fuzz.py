@@ -32,7 +32,7 @@ def changed_at_random(arrays, rng):
     if array.dtype.kind == "b":
         value = rng.integers(2)
     elif array.dtype.kind == "i":
-        value = int(np.nan_to_num(value, posinf=2**62, neginf=-(2**62)))
+        value = int(np.clip(np.nan_to_num(value), -(2.0**62), 2.0**62))
     array.flat[rng.integers(array.size)] = value
     file = io.BytesIO()
     np.savez(file, **{**arrays, name: array})
