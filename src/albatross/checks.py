@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +13,13 @@ import numpy as np
 LARGEST = 1e100  # of contexts, rewards and parameters: their squares, summed, must stay finite too
 MOST_ROUNDS = 2**53  # past this, floats no longer count one by one
 _LONGEST_SHOWN = 60  # characters of a wrong value in a message
+_LITTLE = 1 << 24  # bytes that every machine has
+# Where Linux says how many bytes are left: on the machine, and to the container that this runs in.
+_MEMORY_FILES = {
+    "/proc/meminfo": (r"^MemAvailable:\s+(\d+) kB", 1024),
+    "/sys/fs/cgroup/memory.max": (r"^(\d+)", 1),
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes": (r"^(\d+)", 1),
+}
 
 
 def shown(value: Any) -> str:
@@ -172,3 +183,33 @@ def told_horizon(policy: Any, horizon: int | None) -> int:
         name = type(policy).__name__
         raise ValueError(f"{name} needs to know how many rounds it will play: give {name}(horizon=...)")
     return int(total)
+
+
+def fits_in_memory(what: str, n_bytes: int, instead: str) -> None:
+    """Refuse what takes more memory than is free, before any of it is taken; where nobody says how much is, nothing."""
+    if n_bytes <= _LITTLE:
+        return
+    free = free_memory()
+    if n_bytes > free:
+        needed = min(n_bytes, 1e300) / 1e9  # an integer may be too large for a float
+        raise ValueError(f"{what} would take {needed:,.4g} GB of memory, and {free / 1e9:,.3g} GB are free: {instead}")
+
+
+def model_fits(dim: int, *, rows: int) -> None:
+    """Refuse a linear model of `dim` features that keeps matrices of so many rows in all, where there is no room."""
+    fits_in_memory(f"a linear model of dim={dim}", 8 * int(rows) * int(dim), "take fewer features")
+
+
+def free_memory() -> float:
+    """Bytes that this process may still take."""
+    free = math.inf
+    if hasattr(os, "sysconf"):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # all that the machine has
+    for path, (pattern, unit) in _MEMORY_FILES.items():
+        try:
+            found = re.search(pattern, Path(path).read_text(), re.MULTILINE)
+        except OSError:
+            continue
+        if found:
+            free = min(free, unit * int(found[1]))
+    return free

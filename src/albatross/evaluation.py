@@ -51,7 +51,7 @@ from albatross.protocol import (
     tag_size,
     update,
 )
-from albatross.simulation import default_workers, in_threads, progress_bar, streams
+from albatross.simulation import BYTES_A_TRIAL, default_workers, in_threads, progress_bar, streams
 
 _CHUNK_BYTES = 1 << 20  # of contexts and noise at once
 _ROUNDING = 1e-6  # by which probabilities may miss a sum of 1
@@ -247,6 +247,13 @@ def _expected(env: Logged) -> int:
     return max(1, round(env.length * float(env.propensities.min())))
 
 
+def _check_trials(trials: int, n_policies: int, env: Logged) -> None:
+    """Refuse a number of replays that is no number of replays, or whose rewards do not fit in memory."""
+    checks.whole("trials", trials, least=1)
+    n_bytes = n_policies * int(trials) * (8 * _expected(env) + BYTES_A_TRIAL)
+    checks.fits_in_memory(f"the rewards of trials={trials} replays", n_bytes, "take fewer trials")
+
+
 def _in_parallel(jobs: Sequence[Callable[[_Pace], Any]], total: int) -> list[Any]:
     """What the jobs return, in their order; `total` is how many rows they go through."""
     stop = threading.Event()
@@ -269,7 +276,7 @@ def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
     [174]
     """
     named = _named(policy, env)
-    checks.whole("trials", trials, least=1)
+    _check_trials(trials, len(named), env)
     checks.seed("seed", seed)
 
     jobs = [partial(_replay_once, each, env, trial, seed) for each in named.values() for trial in range(trials)]
@@ -587,7 +594,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     if learning or not named:
         _named(learning, env)
     fold_of_row = _folds(env, folds, seed)
-    checks.whole("trials", trials, least=1)
+    _check_trials(trials, len(learning), env)
     checks.whole("draws", draws, least=1)
     targets = {name: _checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
     for name, target in targets.items():

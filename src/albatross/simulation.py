@@ -8,10 +8,11 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -41,10 +42,13 @@ from albatross.protocol import (
     select,
     update,
 )
+from albatross.saving import leaves
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
 _MANY_ROUNDS = 1_000_000
+BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
+_AHEAD = 2  # trials handed out, for each that is played
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
 
 
@@ -165,9 +169,11 @@ def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray 
     most = _MOST_RECORDED if record is None or log else record
     if isinstance(most, (int, np.integer)) and not isinstance(most, bool):
         checks.whole("record", most, least=1)
+        size = min(int(most), int(horizon))
+        checks.fits_in_memory(f"record={most}: {size:,} rounds", 40 * size, "record fewer rounds, or 'log'")
         spaced = np.geomspace if log else np.linspace
         first = 1.0 if most > 1 else float(horizon)
-        return np.unique(np.round(spaced(first, horizon, min(int(most), horizon))).astype(np.int64))
+        return np.unique(np.round(spaced(first, horizon, size)).astype(np.int64))
     rounds = np.asarray(most)
     if rounds.ndim != 1 or rounds.size == 0 or not np.issubdtype(rounds.dtype, np.integer):
         raise ValueError("record must be a number of rounds, 'log' or a list of whole numbers")
@@ -360,14 +366,20 @@ def simulate(
     workers = default_workers() if workers is None else workers
     checks.whole("workers", workers, least=1)
     grid = recording_grid(horizon, record)
-    for each in named.values():  # a wrong parameter is told before any work, and in this thread
+    at_once = min(int(workers), int(trials))
+    _check_memory(env, len(named), int(trials), at_once, grid.size)
+    state_bytes = 0
+    for each in named.values():  # what is wrong or too large is told before any work, and in this thread
         if _is_oracle(each):
             continue
         check_policy(each)
         if on_ball(each) != isinstance(env, Ball):
             kind = "actions of the unit ball" if on_ball(each) else "finitely many arms"
             raise ValueError(f"{type(each).__name__} plays {kind}, which {type(env).__name__} does not offer")
-        resolve(each, env.n_arms, env.dim, horizon)
+        state = init(resolve(each, env.n_arms, env.dim, horizon), env.n_arms, env.dim, streams(seed, 0)[1])
+        state_bytes += sum(array.nbytes for _, array in leaves(state))
+    playing = f"dim={env.dim} in {at_once} trial{'s' * (at_once > 1)} at once"
+    checks.fits_in_memory(f"what policies learn of {playing}", at_once * state_bytes, "take fewer features or workers")
     blocks = _in_blocks(env, blocks)
     if isinstance(env, Ball) and horizon > _MANY_ROUNDS:
         slow = [type(each).__name__ for each in named.values() if getattr(each, "switch", None) == 0]
@@ -383,7 +395,7 @@ def simulate(
         def run_trial(trial: int) -> Any:
             return _play_trial(setting, trial)
 
-        if min(workers, trials) == 1:
+        if at_once == 1:
             done = [run_trial(trial) for trial in range(trials)]
         else:
             done = in_threads(run_trial, trials, workers, stop)
@@ -400,6 +412,21 @@ def simulate(
             seconds=sum(seconds),
         )
     return runs if isinstance(policy, Mapping) else runs[""]
+
+
+def _check_memory(env: Any, n_policies: int, trials: int, at_once: int, n_recorded: int) -> None:
+    """Refuse more than fits: an instance's parameters and the contexts of a round, or the results of all trials."""
+    n_arms, dim = int(env.n_arms), int(env.dim)
+    checks.fits_in_memory(
+        f"a problem of n_arms={n_arms} and dim={dim}, played by {at_once} at once,",
+        8 * at_once * (2 * n_arms + 4) * dim,
+        "take fewer arms, features or workers",
+    )
+    checks.fits_in_memory(
+        f"the results of trials={trials}, n_policies={n_policies} with {n_recorded:,} recorded rounds",
+        n_policies * trials * (32 * n_recorded + BYTES_A_TRIAL),  # curves are there twice while they are stacked
+        "take fewer trials, or record fewer rounds (record=...)",
+    )
 
 
 def _in_blocks(env: Any, wanted: bool) -> bool:
@@ -419,19 +446,22 @@ def default_workers() -> int:
 
 def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
     """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
+    results: list[Any] = [None] * trials
+    left, running = iter(range(trials)), dict[Future[Any], int]()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            futures = [pool.submit(run_trial, trial) for trial in range(trials)]
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            while True:
+                for trial in islice(left, _AHEAD * workers - len(running)):
+                    running[pool.submit(run_trial, trial)] = trial
+                if not running:
+                    return results
+                finished, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    future.result()
+                    results[running.pop(future)] = future.result()
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-        return [future.result() for future in futures]
 
 
 _BARS: ContextVar[bool] = ContextVar("bars", default=True)

@@ -98,6 +98,9 @@ def test_policies_lists_the_whole_catalogue():
         (("compare", "--policies", "alb-norm(explore=3)", "--dim", "5"), "explore=3 pairs cannot estimate 5"),
         (("compare", "--out", "nowhere/x.png"), "nowhere is not a folder"),
         (("compare", "--noise-sd", "0"), "'--noise-sd'"),
+        (("compare", "--trials", "1000000000"), "take fewer trials"),
+        (("race", "--problem", "Mixture(n_arms=2, dim=1000000000)"), "GB of memory"),
+        (("race", "--problem", "Ball(dim=1000000000, sparsity=5, smallest=0.1)"), "GB of memory"),
     ],
 )
 def test_wrong_input_is_one_line_and_not_a_traceback(args, message, tmp_path):
@@ -143,6 +146,13 @@ def test_a_disk_that_fills_up_leaves_one_line_and_nothing_half_written(tmp_path)
     assert "Error: no room for" in done.stderr
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_want_of_memory_is_one_line_and_not_a_traceback(tmp_path):
+    without = "import albatross.simulation; albatross.simulation.simulate = lambda *_, **__: bytearray(1 << 62); "
+    command = [COMMAND[0], "-c", without + COMMAND[2], "compare", "--out", str(tmp_path / "race.png")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "Error: out of memory: take less data or fewer features\n")
 
 
 def test_without_the_extra_the_command_says_which_one_is_missing(tmp_path):

@@ -28,6 +28,8 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
             raise click.ClickException(f"this needs {error.name}: pip install 'albatross[lab]'") from None
         except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
+        except MemoryError as error:
+            raise click.ClickException(f"out of memory: {str(error) or 'take less data or fewer features'}") from None
         except KeyboardInterrupt:
             click.echo("\nstopped; finished panels and problems are kept", err=True)
             sys.exit(130)

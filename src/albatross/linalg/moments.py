@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.linalg.ridge import Joint, Ridge, dot, times
 from albatross.protocol import compiled, generic
 
@@ -30,6 +31,7 @@ class Moments(NamedTuple):
 
 def moments(n_arms: int, dim: int) -> Moments:
     """No plays yet."""
+    checks.model_fits(dim, rows=n_arms + dim)
     return Moments(np.zeros(n_arms), np.zeros(n_arms), np.zeros((n_arms, dim)), np.zeros((dim, dim)), np.zeros(dim))
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.protocol import compiled, generic
 
 
@@ -50,6 +51,7 @@ def ridge(dim: int, *, strength: float = 1.0) -> Ridge:
     >>> ridge(2, strength=4.0).root.tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """
+    checks.model_fits(dim, rows=dim)
     return Ridge(np.eye(dim) / math.sqrt(strength), np.zeros(dim), np.zeros(1))
 
 
@@ -58,6 +60,7 @@ def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float 
 
     Without a bias_strength an arm has no leverage and cannot be perturbed before its first play.
     """
+    checks.model_fits(dim, rows=n_arms + dim)
     bias = np.full(n_arms, float(bias_strength))
     return Joint(bias, np.zeros(n_arms), np.zeros((n_arms, dim)), *ridge(dim, strength=strength))
 

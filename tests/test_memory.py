@@ -1,0 +1,126 @@
+"""What does not fit in memory is refused in one line, before any of it is taken."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from albatross import checks, environments, evaluation, linalg, policies, simulate, simulation
+
+SMALL = environments.Mixture(n_arms=4, dim=3)
+UNIFORM = policies.Uniform()
+
+
+@pytest.fixture
+def one_gigabyte(monkeypatch):
+    """A machine with 1 GB of free memory."""
+    monkeypatch.setattr(checks, "free_memory", lambda: 1e9)
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch):
+    """Fails a test in which a trial is begun, or in which much memory is taken."""
+
+    def begun(*_):
+        raise AssertionError("a trial was begun")
+
+    monkeypatch.setattr(simulation, "_play_trial", begun)
+    tracemalloc.start()
+    yield
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50e6
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        (UNIFORM, {"trials": 10**6}, r"trials=1000000, .* 1.32 GB of memory, and 1 GB are free: take fewer trials"),
+        ({"a": UNIFORM, "b": UNIFORM}, {"trials": 500_000}, r"trials=500000, n_policies=2 .* 1.32 GB"),
+        (UNIFORM, {"trials": 10**400, "record": 1}, r"1e\+291 GB"),
+        (UNIFORM, {"trials": 100, "horizon": 10**6, "record": 10**6}, r"1,000,000 recorded rounds .* 3.2 GB"),
+        (UNIFORM, {"horizon": 10**9, "record": 10**9}, r"record=1000000000: 1,000,000,000 rounds .* 40 GB .*'log'"),
+    ],
+)
+def test_results_that_do_not_fit_are_refused(policy, options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(policy, SMALL, **{"horizon": 10, **options})
+
+
+def test_a_billion_trials_are_refused_on_any_machine():
+    with pytest.raises(ValueError, match=r"trials=1000000000, .* GB are free"):
+        simulate(UNIFORM, SMALL, horizon=10, trials=10**9)
+
+
+@pytest.mark.parametrize("policy", [policies.LinTS(), policies.ALBNorm(), policies.SALasso(), policies.Albatross()])
+def test_a_model_of_a_billion_features_is_refused(policy, monkeypatch):
+    monkeypatch.setattr(checks, "free_memory", lambda: 1e12)  # the contexts would fit
+    with pytest.raises(ValueError, match=r"a linear model of dim=100000000\d would take 8e\+09 GB"):
+        simulate(policy, environments.Mixture(n_arms=2, dim=10**9), horizon=10)
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+def test_a_problem_whose_contexts_do_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"n_arms=10000 and dim=10000, .* 1.6 GB"):
+        simulate(UNIFORM, environments.Mixture(n_arms=10_000, dim=10_000), horizon=10)
+
+
+@pytest.mark.parametrize("make", [linalg.ridge, lambda dim: linalg.joint(2, dim), lambda dim: linalg.moments(2, dim)])
+@pytest.mark.usefixtures("one_gigabyte")
+def test_every_linear_model_looks_whether_there_is_room(make):
+    with pytest.raises(ValueError, match=r"a linear model of dim=12000 would take 1.152 GB"):
+        make(12_000)
+
+
+def test_workers_count_each_with_its_own_models(monkeypatch):
+    monkeypatch.setattr(checks, "free_memory", lambda: 18e6)
+    env = environments.Mixture(n_arms=2, dim=1_000)  # 8 MB a model
+    with pytest.raises(AssertionError, match="begun"):
+        simulate(policies.LinTS(), env, horizon=10, trials=4, workers=2)
+    with pytest.raises(ValueError, match="what policies learn of dim=1000 in 3 trials at once"):
+        simulate(policies.LinTS(), env, horizon=10, trials=4, workers=3)
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+@pytest.mark.parametrize("run", [evaluation.replay, evaluation.evaluate])
+def test_replays_that_do_not_fit_are_refused(run):
+    log = environments.Logged(
+        contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 1], propensities=[0.5] * 4
+    )
+    with pytest.raises(ValueError, match=r"the rewards of trials=1000000 replays would take 1.016 GB"):
+        run(UNIFORM, log, trials=10**6)
+
+
+def test_trials_are_handed_out_a_few_at_a_time_and_come_back_in_their_order(monkeypatch):
+    handed_out, done, waiting = [], [], []
+
+    class Pool(simulation.ThreadPoolExecutor):
+        def submit(self, function, trial):
+            handed_out.append(trial)
+            waiting.append(len(handed_out) - len(done))
+            return super().submit(function, trial)
+
+    def run(trial):
+        done.append(trial)
+        return trial**2
+
+    monkeypatch.setattr(simulation, "ThreadPoolExecutor", Pool)
+    assert simulation.in_threads(run, 500, 3, threading.Event()) == [trial**2 for trial in range(500)]
+    assert handed_out == list(range(500))
+    assert max(waiting) <= 6
+
+
+def test_free_memory_is_what_linux_says_or_what_a_container_may_take(monkeypatch, tmp_path):
+    machine, container = tmp_path / "meminfo", tmp_path / "memory.max"
+    (_, in_kilobytes), (_, in_bytes), *_ = checks._MEMORY_FILES.items()
+    monkeypatch.setattr(checks, "_MEMORY_FILES", {str(machine): in_kilobytes, str(container): in_bytes})
+    everything = checks.free_memory()  # neither file is there
+    machine.write_text("MemTotal:  8000 kB\nMemAvailable:  5000 kB\n")
+    container.write_text("max\n")
+    assert checks.free_memory() == 5_000 * 1024 < everything
+    container.write_text("3000000\n")
+    assert checks.free_memory() == 3_000_000
