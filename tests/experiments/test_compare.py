@@ -9,6 +9,7 @@ import pytest
 
 from albatross import policies
 from albatross.experiments.compare import ball, build, lines, mixture, nested, split_names
+from albatross.experiments.race import read_problem
 from albatross.simulation import Run
 
 KNOWN = {"sigma": 0.7, "norm_bound": 10.0}
@@ -49,6 +50,49 @@ def test_alb_norm_is_told_no_norm_unless_the_text_says_so():
 def test_a_text_that_names_no_policy_is_explained(text, message):
     with pytest.raises(ValueError, match=message):
         build(text, KNOWN)
+
+
+HOSTILE = {
+    "400 digits": "9" * 400,
+    "5,000 digits": "9" * 5_000,
+    "an unhashable key": "{[]: 1}",
+    "minus signs": "-" * 9_000 + "1",
+    "a long sum": "1+" * 4_000 + "1",
+    "a deep list": "[" * 4_000 + "]" * 4_000,
+    "a deep call": "LinTS(sigma=" * 500 + ")" * 500,
+    "keywords of keywords": "1, **{'delta': 0.1}",
+    "nothing": "",
+    "a null": "\0",
+    "half a letter": "'\ud800'",
+    "100,000 minus signs": "-" * 100_000 + "1",
+    "a sum of 50,000": "1+" * 50_000 + "1",
+}
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (lambda text: build(text, KNOWN), "oful(sigma={})"),
+        (lambda text: build(text, KNOWN), "corral(bases=(LinTS(sigma={}), UCB()))"),
+        (read_problem, "Mixture(n_arms=3, dim=2, noise_sd={})"),
+        (read_problem, "Ball(dim=3, sparsity={}, smallest=0.1)"),
+    ],
+    ids=["policy", "policy in a policy", "problem", "ball"],
+)
+def test_no_value_breaks_the_reader_and_the_error_is_one_line_that_can_be_read(read, text, value):
+    with pytest.raises(ValueError) as caught:
+        read(text.replace("{}", value))
+    said = str(caught.value)
+    assert len(said) < 700
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("text", ["lints " * 50_000, "lints(" * 50_000, "x" * 100_000])
+def test_a_long_text_is_not_repeated_in_full(text):
+    with pytest.raises(ValueError) as caught:
+        [build(name, KNOWN) for name in split_names(text)]
+    assert len(str(caught.value)) < 700
 
 
 def test_commas_inside_parentheses_do_not_separate():

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from albatross import environments, policies
 from albatross.report import figures
 from albatross.report.intervals import margin
 from albatross.simulation import Run
+
+_LONGEST = 10_000  # characters of a policy or a problem in words
 
 
 class Problem(NamedTuple):
@@ -85,6 +87,26 @@ def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> t
     return -reach, reach
 
 
+# --------------------------------------------------------------------------------------------- policies in words
+
+
+class Unreadable(Exception):
+    """Not a call with literals and policies for its keywords."""
+
+
+def shown(text: str) -> str:
+    """A text as an error shows it: in quotes, and only how it begins if it is long."""
+    return repr(text if len(text) <= 200 else text[:200] + "...")
+
+
+def call_parts(text: str) -> tuple[str, str]:
+    """The name of a call, and what follows its opening parenthesis."""
+    if len(text) > _LONGEST:
+        raise ValueError(f"{shown(text)} has {len(text):,} characters: at most {_LONGEST:,} are read")
+    name, _, rest = text.partition("(")
+    return name, rest
+
+
 def split_names(text: str) -> list[str]:
     """Split at the commas that stand outside parentheses.
 
@@ -95,7 +117,7 @@ def split_names(text: str) -> list[str]:
     for position, letter in enumerate(text + ","):
         depth += (letter == "(") - (letter == ")")
         if depth < 0 or (depth > 0 and position == len(text)):
-            raise ValueError(f"the parentheses in {text!r} do not match")
+            raise ValueError(f"the parentheses in {shown(text)} do not match")
         if letter == "," and depth == 0:
             names.append(text[start:position].strip())
             start = position + 1
@@ -112,20 +134,20 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     >>> build("ucb(scale=0.5)", {"sigma": 0.7})
     UCB(sigma=0.7, delta=0.1, form='appendix', scale=0.5, ties='random')
     """
-    name, _, rest = text.partition("(")
+    name, rest = call_parts(text)
     if name == "oracle":
         if "oracle" not in known:
             raise ValueError("there is no oracle here: only `albatross compare` knows what to tell one")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in policies.CATALOGUE:
-        raise ValueError(f"there is no policy {name!r}{_instead(name)}")
+        raise ValueError(f"there is no policy {shown(name)}{_instead(name)}")
     kind = policies.CATALOGUE[name].policy
     given: dict[str, Any] = {}
     if rest:
         try:
-            given = _keywords(ast.parse(f"dict({rest}", mode="eval").body, known)
-        except (SyntaxError, _Unreadable):
-            raise ValueError(f"cannot read {text!r}: write it as {name}(parameter=value, ...)") from None
+            given = keywords(rest, lambda node: _value(node, known))
+        except Unreadable:
+            raise ValueError(f"cannot read {shown(text)}: write it as {name}(parameter=value, ...)") from None
     return _make(name, kind, given, known)
 
 
@@ -143,10 +165,6 @@ def _instead(name: str) -> str:
     return f"; known are {', '.join(names[:-1])} and {names[-1]}"
 
 
-class _Unreadable(Exception):
-    """Not a call with literals and policies for its keywords."""
-
-
 def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
     fields = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(given) - set(fields))
@@ -158,17 +176,41 @@ def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, A
     ]
     if missing:
         raise ValueError(f"{name} must be told {missing[0]!r}: write {name}({missing[0]}=...)")
-    return kind(**{**filled, **given})
+    try:
+        return kind(**{**filled, **given})
+    except (TypeError, OverflowError) as error:  # a number too large for a float, say
+        raise ValueError(f"cannot make {name} of these parameters: {error}") from None
 
 
-def _keywords(call: ast.expr, known: Mapping[str, Any]) -> dict[str, Any]:
+def keywords(text: str, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
+    """What stands in the parentheses of a call, the closing one included: keywords, each of which `value` reads.
+
+    >>> keywords("n_arms=2, theta=[1.0, -1.0])", literal)
+    {'n_arms': 2, 'theta': [1.0, -1.0]}
+    """
+    try:
+        call = ast.parse(f"dict({text}", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of a text that is nested too deeply
+        raise Unreadable from None
+    return _keywords(call, value)
+
+
+def _keywords(call: ast.expr, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
     """The keywords of a call, which has nothing else."""
     if not isinstance(call, ast.Call) or call.args:
-        raise _Unreadable
-    given = {str(keyword.arg): _value(keyword.value, known) for keyword in call.keywords}
-    if len(given) < len(call.keywords):
-        raise _Unreadable
+        raise Unreadable
+    given = {keyword.arg: value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    if len(given) < len(call.keywords):  # one twice, or **
+        raise Unreadable
     return given
+
+
+def literal(node: ast.expr) -> Any:
+    """A number, a text, or a list, tuple or dict of these."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        raise Unreadable from None
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
@@ -178,11 +220,12 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         for entry in policies.CATALOGUE.values():
             if entry.policy.__name__ == node.func.id:
-                return _make(node.func.id, entry.policy, _keywords(node, known), known)
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        raise _Unreadable from None
+                given = _keywords(node, lambda part: _value(part, known))
+                return _make(node.func.id, entry.policy, given, known)
+    return literal(node)
+
+
+# ----------------------------------------------------------------------------------------------------- the result
 
 
 class Line(NamedTuple):

@@ -10,7 +10,6 @@ Problems are data, one line each: add a line, or give `albatross race --problem`
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -167,23 +166,19 @@ def read_problem(text: str) -> Problem:
     500
     """
     kinds = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
-    name, _, rest = text.partition("(")
+    name, rest = compare.call_parts(text)
     try:
-        call: Any = ast.parse(f"dict({rest}", mode="eval").body
-        given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        kind = kinds[name]
-        if call.args:
-            raise ValueError("parameters have names")
-    except (SyntaxError, AttributeError, ValueError, KeyError):
+        kind, given = kinds[name], compare.keywords(rest, compare.literal)
+    except (KeyError, compare.Unreadable):
         raise ValueError(
-            f"cannot read {text!r}: write an environment ({', '.join(kinds)}) with its parameters, as in "
+            f"cannot read {compare.shown(text)}: write an environment ({', '.join(kinds)}) with its parameters, as in "
             "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)"
         ) from None
     horizon = given.pop("horizon", 5_000)
     try:
         env = kind(**given)
-    except TypeError as error:
-        raise ValueError(f"{text!r}: {error}") from None
+    except (TypeError, OverflowError) as error:  # a number too large for a float, say
+        raise ValueError(f"{compare.shown(text)}: {error}") from None
     return Problem(env, horizon, quick=True, biases=isinstance(env, Mixture))
 
 
