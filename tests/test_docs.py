@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import click
+import processes
 import pytest
 from sphinx.pycode import ModuleAnalyzer
 
-from albatross import environments
+from albatross import datasets, environments
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS
 from albatross.policies import CATALOGUE
@@ -91,6 +91,27 @@ def test_every_command_in_the_documents_exists_with_its_options(page, words):
         assert left == []
 
 
+WANT_THE_LAB = {"python": r"\balbatross\.datasets\b", "bash": r"^albatross\b"}  # of what a snippet may need
+
+
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
+def test_a_snippet_that_needs_the_extra_says_so(page):
+    needing = [
+        text
+        for kind, text in blocks(page)
+        if kind in WANT_THE_LAB and re.search(WANT_THE_LAB[kind], text, flags=re.MULTILINE)
+    ]
+    assert [text for text in needing if "# needs pip install '.[lab]'" not in text] == []
+
+
+@pytest.mark.parametrize("library", ["duckdb", "sklearn"])
+def test_a_reader_without_the_extra_says_how_to_get_it(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)  # importing it fails, as where it is not installed
+    monkeypatch.delitem(sys.modules, f"{library}.datasets", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"run pip install '\.\[lab\]' in your clone of Albatross"):
+        {"duckdb": datasets.open_bandit, "sklearn": datasets.yandex}[library]()
+
+
 # -------------------------------------------------------------------------------------------------- completeness
 
 
@@ -148,7 +169,7 @@ def test_the_citation_is_of_this_version():
 def test_the_pages_build_without_a_warning_and_ask_nothing_of_other_hosts(tmp_path):
     pytest.importorskip("sphinx")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", tmp_path / "doctrees"]
-    done = subprocess.run([*command, ROOT / "docs", tmp_path / "html"], capture_output=True, text=True)
+    done = processes.run([*command, ROOT / "docs", tmp_path / "html"])
     assert (done.returncode, done.stderr) == (0, "")
     built = list((tmp_path / "html").rglob("*.html"))
     assert len(built) > len(PAGES)

@@ -9,3 +9,8 @@ class UnknownDecision(ValueError):
 
 class UnreadableFile(ValueError):
     """A saved agent or fleet that is cut, is something else, or is of another version."""
+
+
+def missing_extra(package: str | None) -> str:
+    """What to do where a library of the extra `lab` is not installed; Albatross itself is installed from a clone."""
+    return f"this needs {package}: run pip install '.[lab]' in your clone of Albatross"

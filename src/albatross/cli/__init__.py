@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from albatross.errors import missing_extra
+
 
 def main() -> None:
     """Run the command line, or say what is missing for it."""
@@ -12,5 +14,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("albatross"):
             raise
-        sys.exit(f"albatross: the command line needs {error.name}: pip install 'albatross[lab]'")
+        sys.exit(f"albatross: {missing_extra(error.name)}")
     albatross()

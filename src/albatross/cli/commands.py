@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 import albatross as package
+from albatross.errors import missing_extra
 
 
 def _plainly(command: Callable[..., None]) -> Callable[..., None]:
@@ -25,7 +26,7 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
         except ModuleNotFoundError as error:
             if error.name and error.name.startswith("albatross"):
                 raise
-            raise click.ClickException(f"this needs {error.name}: pip install 'albatross[lab]'") from None
+            raise click.ClickException(missing_extra(error.name)) from None
         except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
         except MemoryError as error:

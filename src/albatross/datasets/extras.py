@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from albatross.errors import missing_extra
+
 
 def load(module: str, *, package: str) -> Any:
     """The module, or an error that says what to install."""
@@ -13,4 +15,4 @@ def load(module: str, *, package: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
-        raise ModuleNotFoundError(f"this needs {package}: pip install 'albatross[lab]'", name=error.name) from error
+        raise ModuleNotFoundError(missing_extra(package), name=error.name) from error
