@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import LIMIT
 from stepping import agent_on_ball, agent_on_stream, rounds_of, same_state, state_of
 from variants import (
     DIM,
@@ -84,6 +85,7 @@ def test_without_compilation_the_same_arms_are_played():
         capture_output=True,
         text=True,
         check=True,
+        timeout=LIMIT,
     )
     interpreted, compiled = json.loads(done.stdout), arms_and_scores(VARIANTS, 50)
     for name in VARIANTS:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import processes
 import pytest
 from numba.extending import overload
 
@@ -470,7 +471,7 @@ def test_users_own_numba_cache_stays_where_it_is():
         "import numba; before = numba.config.CACHE_DIR; import albatross.protocol;"
         "print(before == numba.config.CACHE_DIR)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", script], check=True)
     assert done.stdout.strip() == "True"
     assert numba.config.CACHE_DIR == ""
 
@@ -508,7 +509,7 @@ def test_an_edited_policy_of_ones_own_is_not_served_from_a_stale_cache(tmp_path)
     seen = []
     for arm in ("0", "2"):
         (tmp_path / "mine.py").write_text(body.replace("ARM", arm))
-        done = subprocess.run([sys.executable, "-c", run], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = processes.run([sys.executable, "-c", run], cwd=tmp_path, check=True)
         seen.append(done.stdout.strip())
     assert seen == ["[9.0, 0.0, 0.0]", "[0.0, 0.0, 9.0]"]
 
@@ -521,9 +522,7 @@ def test_processes_that_compile_at_the_same_time_write_to_files_of_their_own():
     names = [
         line
         for _ in range(2)
-        for line in subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        .stdout.strip()
-        .splitlines()
+        for line in processes.run([sys.executable, "-c", script], check=True).stdout.strip().splitlines()
     ]
     assert len(names) == len(set(names)) == 4
 
@@ -543,7 +542,7 @@ def test_several_processes_on_one_cache_get_the_right_code(again, tmp_path_facto
     for name in named:
         begun.append(subprocess.Popen([sys.executable, "-c", script, name], stdout=subprocess.PIPE, text=True, env=env))
         if again:
-            begun[-1].wait()
-    said = [float(process.communicate()[0]) for process in begun]
+            begun[-1].wait(processes.LIMIT)
+    said = [float(process.communicate(timeout=processes.LIMIT)[0]) for process in begun]
     problem = environments.Mixture(n_arms=4, dim=2)
     assert said == [simulate(policy, problem, horizon=300).regret[0, -1] for policy in named.values()]

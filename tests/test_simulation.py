@@ -7,6 +7,7 @@ import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
+import processes
 import pytest
 from stepping import agent_on_stream, rounds_of
 
@@ -342,11 +343,9 @@ def test_an_error_inside_a_trial_comes_out(workers):
 
 
 LONG_RUN = """
-import signal
 import albatross.simulation as simulation
 from albatross import environments, policies
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 env = environments.Mixture(n_arms=20, dim=50)
 simulation.simulate(policies.Uniform(), env, horizon=10, trials=2, workers={workers})  # compiled by now
 {moment}
@@ -384,14 +383,11 @@ simulation.ThreadPoolExecutor = Pool
 
 def long_run_ends(script: str, *, interrupt: bool) -> None:
     """Run a script until it says that it plays, interrupt it, and see it end long before the hours that it asks for."""
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout.readline() == "playing\n"
-            if interrupt:
-                process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=10)
-        finally:
-            process.kill()
+    with processes.started([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "playing\n"
+        if interrupt:
+            process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
     assert said == "interrupted\n"
     assert process.returncode == 0
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from albatross.errors import missing_extra
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: what stops in order for Ctrl-C stops in the same way for this."""
+
+
 def main() -> None:
-    """Run the command line, or say what is missing for it."""
+    """Run the command line, or say what is missing for it.
+
+    SIGTERM stops a command in order. A command that was started with SIGINT or SIGTERM ignored goes on ignoring it.
+    """
     try:
         from albatross.cli.commands import albatross
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("albatross"):
             raise
         sys.exit(f"albatross: {missing_extra(error.name)}")
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     albatross()
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 import albatross as package
+from albatross.cli import Terminated
 from albatross.errors import missing_extra
 
 
@@ -31,9 +33,10 @@ def _plainly(command: Callable[..., None]) -> Callable[..., None]:
             raise click.ClickException(str(error)) from None
         except MemoryError as error:
             raise click.ClickException(f"out of memory: {str(error) or 'take less data or fewer features'}") from None
-        except KeyboardInterrupt:
-            click.echo("\nstopped; finished panels and problems are kept", err=True)
-            sys.exit(130)
+        except KeyboardInterrupt as error:
+            terminated = isinstance(error, Terminated)
+            click.echo("\n" * (not terminated) + "stopped; finished panels and problems are kept", err=True)
+            sys.exit(128 + (signal.SIGTERM if terminated else signal.SIGINT))
 
     return wrapped
 

@@ -110,7 +110,8 @@ def _follow_the_parent() -> None:
 
 def _end(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent may say it twice
-    # An exception that meets a finalizer is ignored; the parent would wait for ever.
+    # An exception that meets a finalizer is ignored and told of; the parent would wait for ever.
+    sys.unraisablehook = lambda _: None
     in_any_case = threading.Timer(_GRACE, os._exit, [1])
     in_any_case.daemon = True
     in_any_case.start()
