@@ -175,14 +175,14 @@ class _Pace(NamedTuple):
     advance: Callable[[int], None]
     stop: threading.Event
 
-    def chunks(self, rows: np.ndarray, numbers_a_row: int) -> Iterator[np.ndarray]:
-        """The rows, as many at once as their numbers take little memory."""
+    def chunks(self, rows: np.ndarray, numbers_a_row: int, *, steps: int = 1) -> Iterator[np.ndarray]:
+        """The rows, as many at once as their numbers take little memory; a row is so many steps of the bar."""
         size = max(1, _CHUNK_BYTES // (8 * numbers_a_row))
         for start in range(0, len(rows), size):
             if self.stop.is_set():
                 return
             yield rows[start : start + size]
-            self.advance(len(rows[start : start + size]))
+            self.advance(steps * len(rows[start : start + size]))
 
 
 class _Learner:
@@ -220,7 +220,7 @@ class _Learner:
         env = self.env
         draws = draws if self.noise_size else 1
         counts = [np.empty((0, env.n_arms))]
-        for part in pace.chunks(rows, env.n_arms * env.dim + draws * self.noise_size):
+        for part in pace.chunks(rows, env.n_arms * env.dim + draws * self.noise_size, steps=draws):
             noise = self.rng.standard_normal((len(part), draws, self.noise_size))
             counts.append(np.zeros((len(part), env.n_arms)))
             offered = (env.contexts[part], self.eligible, self.pending)
@@ -247,6 +247,11 @@ def _expected(env: Logged) -> int:
     return max(1, round(env.length * float(env.propensities.min())))
 
 
+def _choices(policy: Any, env: Logged, draws: int) -> int:
+    """How often a policy chooses in a round, to say how likely each arm is."""
+    return draws if noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim) else 1
+
+
 def _check_trials(trials: int, n_policies: int, env: Logged) -> None:
     """Refuse a number of replays that is no number of replays, or whose rewards do not fit in memory."""
     checks.whole("trials", trials, least=1)
@@ -255,7 +260,7 @@ def _check_trials(trials: int, n_policies: int, env: Logged) -> None:
 
 
 def _in_parallel(jobs: Sequence[Callable[[_Pace], Any]], total: int) -> list[Any]:
-    """What the jobs return, in their order; `total` is how many rows they go through."""
+    """What the jobs return, in their order; `total` is how many steps they take: rows learnt, and choices made."""
     stop = threading.Event()
     with threadpool_limits(1, user_api="blas"), progress_bar(total, None) as advance:
         pace = _Pace(advance, stop)
@@ -325,7 +330,7 @@ def probabilities(
     def job(pace: _Pace) -> np.ndarray:
         return _trained(policy, env, known, streams(seed, 0)[1], pace).probabilities(asked, draws, pace)
 
-    return _in_parallel([job], known.size + asked.size)[0]
+    return _in_parallel([job], known.size + asked.size * _choices(policy, env, draws))[0]
 
 
 def _trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generator, pace: _Pace) -> _Learner:
@@ -609,7 +614,9 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     for each in learning.values():
         jobs += [partial(learnt, each, fold) for fold in range(folds)]
         jobs += [partial(_replay_once, each, env, trial, seed) for trial in range(trials)]
-    done = iter(_in_parallel(jobs, len(jobs) * env.length))
+    # Predicting goes through all rows in each fold; a policy learns each row in all folds but one, and chooses in that.
+    steps = folds + sum(folds - 1 + trials + _choices(each, env, draws) for each in learning.values())
+    done = iter(_in_parallel(jobs, steps * env.length))
     predictions = _assembled([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
     replays = {}
     for name, each in learning.items():

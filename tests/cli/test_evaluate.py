@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
+import numpy as np
 import processes
 import pytest
 
@@ -144,7 +148,57 @@ def test_it_can_be_stopped(number, code):
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == code
-    assert errors.strip() == "stopped; finished panels and problems are kept"
+    assert errors.splitlines()[-1] == "stopped; finished panels and problems are kept"
+    assert "Traceback" not in errors
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """40 rounds with 20 features, and 3 actions with 11: 231 products. The log, and the table of the actions."""
+    rng = np.random.default_rng(0)
+    log, items = tmp_path / "log.csv", tmp_path / "items.csv"
+    rounds = [f"{t % 3},{t % 2},0.5," + ",".join(map(str, rng.random(20))) for t in range(40)]
+    log.write_text("\n".join(["action,reward,propensity," + ",".join(f"x{j}" for j in range(20)), *rounds]))
+    actions = [f"{k}," + ",".join(map(str, rng.random(11))) for k in range(3)]
+    items.write_text("\n".join(["action," + ",".join(f"a{j}" for j in range(11)), *actions]))
+    return str(log), "--items", str(items), "--policies", "ucb"
+
+
+def test_hundreds_of_features_are_told_of_before_the_work_begins(wide):
+    late = (  # in place of the work
+        "import albatross.evaluation, sys; from albatross.cli import main;"
+        "albatross.evaluation.evaluate = lambda *_, **__: sys.exit('the work begins'); main()"
+    )
+    done = processes.run([sys.executable, "-c", late, "evaluate", *wide])
+    note, work = done.stderr.splitlines()
+    assert note.startswith("note: contexts have 231 features, 11 of the actions times 21 of the round")
+    assert "--arms actions" in note
+    assert work == "the work begins"
+    few = processes.run([sys.executable, "-c", late, "evaluate", *wide, "--arms", "actions"])
+    assert few.stderr == "the work begins\n"
+
+
+def test_a_bar_with_the_time_left_is_drawn_on_a_terminal_and_nowhere_else(wide):
+    screen, terminal = pty.openpty()
+    drawn = []
+
+    def watch():
+        with contextlib.suppress(OSError):  # the other end is closed
+            while True:
+                drawn.append(os.read(screen, 4096))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with processes.started([*COMMAND, *wide], stdout=subprocess.PIPE, stderr=terminal) as process:
+        os.close(terminal)
+        table, _ = process.communicate()
+    watcher.join(60.0)
+    os.close(screen)
+    assert process.returncode == 0
+    assert re.search(r"playing.*━.*\d+:\d\d:\d\d", b"".join(drawn).decode())
+    elsewhere = evaluate(*wide, check=True)
+    assert elsewhere.stdout == table
+    assert elsewhere.stderr.count("\n") == elsewhere.stderr.count("note: ")
 
 
 def test_help_loads_nothing_heavy():

@@ -364,6 +364,8 @@ def evaluate(
         read = offline.open_log(log, items=items)
         env = Logged.from_log(read, arms)
         contenders = offline.contenders(texts, read)
+        if warning := offline.may_take_long(env):
+            click.echo(f"note: {warning}", err=True)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
         title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
         console = Console()

@@ -12,6 +12,7 @@ import numpy as np
 
 from albatross import datasets, policies
 from albatross.datasets import Log
+from albatross.environments import Logged
 from albatross.evaluation import Evaluation, standard_error
 from albatross.experiments.compare import build
 from albatross.protocol import on_ball
@@ -23,6 +24,7 @@ SHIPPED = {
     "open-bandit-women": {"campaign": "women", "policy": "random"},
     "open-bandit-women-bts": {"campaign": "women", "policy": "bts"},
 }
+MANY_FEATURES = 200  # a choice costs their square
 COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
 LEGEND = (
     "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
@@ -41,6 +43,17 @@ def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
     if not Path(text).is_file():
         raise ValueError(f"there is no file {text}; shipped logs are {', '.join(SHIPPED)}")
     return datasets.read_log(text, items=items)
+
+
+def may_take_long(env: Logged) -> str | None:
+    """What to say before the work begins, where contexts have hundreds of features."""
+    if env.dim < MANY_FEATURES:
+        return None
+    q, d = env.contexts.of_actions.shape[1], env.contexts.of_rounds.shape[1]
+    return (
+        f"contexts have {env.dim:,} features, {q:,} of the actions times {d:,} of the round, and every choice costs "
+        "their square: this may take long. Leave columns out, or give --arms actions or --arms biases"
+    )
 
 
 def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
