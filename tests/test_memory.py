@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from albatross import checks, environments, evaluation, linalg, policies, simulate, simulation
+from albatross import Agent, Fleet, checks, environments, evaluation, linalg, policies, simulate, simulation
 
 SMALL = environments.Mixture(n_arms=4, dim=3)
 UNIFORM = policies.Uniform()
@@ -41,7 +41,7 @@ def no_work(monkeypatch):
     [
         (UNIFORM, {"trials": 10**6}, r"trials=1000000, .* 1.32 GB of memory, and 1 GB are free: take fewer trials"),
         ({"a": UNIFORM, "b": UNIFORM}, {"trials": 500_000}, r"trials=500000, n_policies=2 .* 1.32 GB"),
-        (UNIFORM, {"trials": 10**400, "record": 1}, r"1e\+291 GB"),
+        (UNIFORM, {"trials": 10**18, "record": 1}, r"1.032e\+12 GB"),
         (UNIFORM, {"trials": 100, "horizon": 10**6, "record": 10**6}, r"1,000,000 recorded rounds .* 3.2 GB"),
         (UNIFORM, {"horizon": 10**9, "record": 10**9}, r"record=1000000000: 1,000,000,000 rounds .* 40 GB .*'log'"),
     ],
@@ -61,6 +61,16 @@ def test_a_model_of_a_billion_features_is_refused(policy, monkeypatch):
     monkeypatch.setattr(checks, "free_memory", lambda: 1e12)  # the contexts would fit
     with pytest.raises(ValueError, match=r"a linear model of dim=100000000\d would take 8e\+09 GB"):
         simulate(policy, environments.Mixture(n_arms=2, dim=10**9), horizon=10)
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+def test_agents_and_fleets_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"contexts of 10 arms and 1000000000 features would take 80 GB"):
+        Agent(UNIFORM, n_arms=10, dim=10**9)
+    with pytest.raises(ValueError, match=r"contexts of 1000000 arms and 1000 features would take 8 GB"):
+        Fleet(UNIFORM, n_users=1, n_arms=10**6, dim=1_000)
+    with pytest.raises(ValueError, match=r"1000000000 users would take .* GB of memory, and 1 GB are free: take fewer"):
+        Fleet(policies.UCB(), n_users=10**9, n_arms=2, dim=1)
 
 
 @pytest.mark.usefixtures("one_gigabyte")

@@ -123,6 +123,7 @@ class Agent:
         checks.whole("max_pending", max_pending, least=1)
         rng = checks.generator("seed", seed)
         n_arms, dim = int(n_arms), int(dim)
+        checks.fits_in_memory(f"contexts of {n_arms} arms and {dim} features", 8 * n_arms * dim, "take fewer")
         parameters = resolve(policy, n_arms, dim, None)
         state = init(parameters, n_arms, dim, rng)
         self._set_up(policy, parameters, state, rng, n_arms, dim, int(max_pending))

@@ -191,8 +191,9 @@ def fits_in_memory(what: str, n_bytes: int, instead: str) -> None:
         return
     free = free_memory()
     if n_bytes > free:
-        needed = min(n_bytes, 1e300) / 1e9  # an integer may be too large for a float
-        raise ValueError(f"{what} would take {needed:,.4g} GB of memory, and {free / 1e9:,.3g} GB are free: {instead}")
+        raise ValueError(
+            f"{what} would take {n_bytes / 1e9:,.4g} GB of memory, and {free / 1e9:,.3g} GB are free: {instead}"
+        )
 
 
 def model_fits(dim: int, *, rows: int) -> None:

@@ -167,6 +167,7 @@ class Fleet:
         if on_ball(policy):
             raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
         self.policy, self.n_arms, self.dim = policy, int(n_arms), int(dim)
+        checks.fits_in_memory(f"contexts of {n_arms} arms and {dim} features", 8 * self.n_arms * self.dim, "take fewer")
         self.horizon = None if horizon is None else int(horizon)
         self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
         self._states = self._newcomers(int(n_users))
@@ -183,8 +184,11 @@ class Fleet:
         self._rng = checks.generator("seed", None)
 
     def _newcomers(self, n_users: int) -> Any:
-        states = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users)]
-        return saving.mapped(lambda *arrays: np.stack(arrays), *states)
+        first = init(self._parameters, self.n_arms, self.dim, self._rng)
+        each = sum(array.nbytes for _, array in saving.leaves(first)) + 4 * self.n_arms
+        checks.fits_in_memory(f"{n_users} users", 2 * n_users * each, "take fewer")  # they are there twice for a moment
+        others = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users - 1)]
+        return saving.mapped(lambda *arrays: np.stack(arrays), first, *others)
 
     @property
     def n_users(self) -> int:
