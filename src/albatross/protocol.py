@@ -244,18 +244,6 @@ def tag_size(policy: Any) -> int:
     return 0
 
 
-def _with_warnings(verb: Any) -> Any:
-    """The verb with `warnings` in every answer, whoever registered the function behind it."""
-
-    @wraps(verb)
-    def wrapped(policy: Any, state: Any) -> dict[str, Any]:
-        found = verb(policy, state)
-        return {**found, "warnings": found.get("warnings", [])}
-
-    return wrapped
-
-
-@_with_warnings
 @singledispatch
 def check_state(policy: Any, state: Any) -> None:
     """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
@@ -270,6 +258,18 @@ def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
     """Refuse tags (m, tag_size) whose indices lead outside of the arrays: raise a ValueError. NaN is no index."""
 
 
+def _with_warnings(verb: Any) -> Any:
+    """The verb with `warnings` in every answer, whoever registered the function behind it."""
+
+    @wraps(verb)
+    def wrapped(policy: Any, state: Any) -> dict[str, Any]:
+        found = verb(policy, state)
+        return {**found, "warnings": found.get("warnings", [])}
+
+    return wrapped
+
+
+@_with_warnings
 @singledispatch
 def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
     """What a person would want to know of the state, by name; `warnings` is a list of sentences, often empty."""
