@@ -10,6 +10,7 @@ import pytest
 from albatross.datasets import Log, read_log
 
 PLAIN = "action,reward,propensity,age,price\n1,0.5,0.25,31,1e-2\n0,1,0.75,27,-3\n1,0,1,40,0\n"
+PLAIN_ROWS = "(1::UTINYINT, 0.5::FLOAT, 0.25, 31::BIGINT, 0.01), (0, 1, 0.75, 27, -3), (1, 0, 1, 40, 0)"
 OPEN = (
     ",timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1,"
     "user-item_affinity_0,user-item_affinity_1,user-item_affinity_2\n"
@@ -90,9 +91,20 @@ def test_gzip_is_told_by_content_and_names_mean_nothing(tmp_path, name):
     assert_plain(read_log(put(tmp_path, gzip.compress(PLAIN.encode()), name)))
 
 
+@pytest.mark.parametrize("folder", ["propensity=0.9", "reward=7", "action=2", "line=0"])
+@pytest.mark.parametrize("separator", [",", " ", "Parquet"])
+def test_names_of_folders_mean_nothing(tmp_path, folder, separator):
+    (tmp_path / folder).mkdir()
+    if separator == "Parquet":
+        query = f"SELECT * FROM (VALUES {PLAIN_ROWS}) AS t(action, reward, propensity, age, price)"
+        path = parquet(tmp_path / folder, query)
+    else:
+        path = put(tmp_path / folder, PLAIN.replace(",", separator))
+    assert_plain(read_log(path))
+
+
 def test_parquet_of_any_numeric_type(tmp_path):
-    rows = "(1::UTINYINT, 0.5::FLOAT, 0.25, 31::BIGINT, 0.01), (0, 1, 0.75, 27, -3), (1, 0, 1, 40, 0)"
-    query = f"SELECT * FROM (VALUES {rows}) AS t(action, reward, propensity, age, price)"
+    query = f"SELECT * FROM (VALUES {PLAIN_ROWS}) AS t(action, reward, propensity, age, price)"
     assert_plain(read_log(parquet(tmp_path, query)))
 
 

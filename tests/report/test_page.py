@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
+import numpy as np
 import plotly.graph_objects as plotly
 import pytest
 import small_results
 
+from albatross.experiments import results as written
 from albatross.report import files, interactive, page
 from albatross.report.stored import Stored
 
@@ -44,6 +46,14 @@ def test_every_panel_and_the_race_have_a_section_in_the_papers_order(results):
 def test_only_panels_that_are_there_have_a_section(tmp_path):
     small_results.write_panel(tmp_path, "f")
     assert Links(page.write_report(tmp_path).read_text()).panels == ["f"]
+
+
+@pytest.mark.parametrize("folder", ["res*", "res?", "res[ab]"])
+def test_a_table_is_read_from_its_own_folder_whatever_its_name(tmp_path, folder):
+    for regret, name in enumerate(("resa", "resb", folder)):
+        (tmp_path / name / "f").mkdir(parents=True)
+        written.write_table({"regret": np.full(2, regret)}, tmp_path / name / "f" / "curves.parquet")
+    assert Stored(tmp_path / folder).table("f")["regret"].tolist() == [2, 2]
 
 
 def test_everything_linked_is_on_the_page_or_beside_it(results):

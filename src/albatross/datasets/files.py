@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -24,6 +25,11 @@ def is_gzipped(path: str | os.PathLike[str]) -> bool:
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether the file's first bytes are Parquet's."""
     return _begins(path, _PARQUET)
+
+
+def exact_pattern(path: str | os.PathLike[str]) -> str:
+    """The path for DuckDB, which takes paths for patterns: absolute, and a pattern that matches no other file."""
+    return re.sub(r"([*?\[])", r"[\1]", str(Path(path).absolute()))
 
 
 def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from albatross.datasets.extras import load
-from albatross.datasets.files import DAMAGED, damaged, damaged_line, is_gzipped, is_parquet, open_lines
+from albatross.datasets.files import DAMAGED, damaged, damaged_line, exact_pattern, is_gzipped, is_parquet, open_lines
 
 UNNAMED = ("unnamed column ", "Unnamed: ")  # how a column begins that has no name here, or had none in a data frame
 _MISSING = ("", "NA", "NULL", "null", "None")
@@ -122,7 +122,7 @@ class Table:
     # ------------------------------------------------------------------------------------------------- sources
 
     def _parquet(self) -> str:
-        return f"SELECT * FROM read_parquet({_literal(self.path)})"
+        return f"SELECT * FROM read_parquet({_text_literal(exact_pattern(self.path))}, hive_partitioning = false)"
 
     def _text(self, headless: Sequence[str]) -> str:
         try:
@@ -170,8 +170,9 @@ class Table:
         missing = ", ".join(map(_text_literal, _MISSING))
         compression = "gzip" if is_gzipped(self.path) else "none"
         return (
-            f"read_csv({_literal(self.path)}, auto_detect = false, columns = {{{columns}}}, header = false, "
-            f"skip = {int(self._has_header)}, delim = {_text_literal(separator)}, quote = {quote}, escape = {quote}, "
+            f"read_csv({_text_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
+            f"columns = {{{columns}}}, header = false, skip = {int(self._has_header)}, "
+            f"delim = {_text_literal(separator)}, quote = {quote}, escape = {quote}, "
             f"nullstr = [{missing}], compression = '{compression}')"
         )
 
@@ -242,8 +243,3 @@ def _quoted(name: str) -> str:
 
 def _text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _literal(path: Path) -> str:
-    """The path as DuckDB reads it: absolute, and with nothing in it that stands for several files."""
-    return _text_literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

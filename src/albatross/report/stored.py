@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from albatross.datasets.files import exact_pattern
 from albatross.report.files import in_words
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
@@ -85,7 +86,8 @@ class Stored:
         """The columns that a query of a panel's table, called `curves`, gives."""
         path = self.folder / panel / "curves.parquet"
         with in_words(path):
-            return dict(self._database.read_parquet(str(path)).query("curves", sql).fetchnumpy())
+            rows = self._database.read_parquet(exact_pattern(path), hive_partitioning=False)
+            return dict(rows.query("curves", sql).fetchnumpy())
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""
