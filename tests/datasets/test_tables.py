@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import gzip
 import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -34,7 +38,7 @@ def test_numbers_have_nan_where_a_value_is_missing(table):
 
 
 def test_a_column_holds_numbers_if_most_of_its_values_are(table):
-    assert table.with_numbers(table.names) == ["id", "size"]
+    assert table.numeric_and_text(table.names) == (["id", "size"], ["when", "note"])
 
 
 def test_texts_are_none_where_missing(table):
@@ -86,3 +90,46 @@ def test_a_missing_library_is_named_with_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ModuleNotFoundError, match=r"this needs duckdb: pip install 'albatross\[lab\]'"):
         Table(tmp_path / "table.csv")
+
+
+# ------------------------------------------------------------------------------------- names that mean something
+
+
+def written(folder: Path, kind: str, names: Sequence[str], rows: Sequence[Sequence[object]]) -> Path:
+    """The same table as Parquet, or with this separator."""
+    path = folder / "table"
+    if kind == "Parquet":
+        titles = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        values = ", ".join(f"({', '.join(map(repr, row))})" for row in rows)
+        duckdb.execute(f"COPY (SELECT * FROM (VALUES {values}) AS t({titles})) TO '{path}' (FORMAT parquet)")
+    else:
+        path.write_text("".join(kind.join(map(str, row)) + "\n" for row in [names, *rows]))
+    return path
+
+
+KINDS = pytest.mark.parametrize("kind", [",", " ", "\t", "Parquet"])
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["rowid", "ROWID", "RowId", "c0", "n0", "line", "fields", "rows", "i", "file", "t"])
+def test_a_column_may_be_called_anything_that_sql_or_this_module_uses(tmp_path, kind, name):
+    rows = [(7, "b", 3), (7, "a", 1), (7, "b", 2), (7, "x", 4)]
+    table = Table(written(tmp_path, kind, (name, "when", "c1"), rows))
+    assert table.names == (name, "when", "c1")
+    assert table.numbers(["c1", name]).tolist() == [[3, 7], [1, 7], [2, 7], [4, 7]]
+    assert table.order("when").tolist() == [1, 0, 2, 3]
+    assert table.labels("when")[1].tolist() == [1, 0, 1, 2]
+    with pytest.raises(ValueError, match=r"^table, (line 2|row 1): when is 'b', not a number$"):
+        table.numbers(["when"])
+
+
+def test_four_times_the_columns_take_about_four_times_as_long(tmp_path):
+    seconds = []
+    for n_columns in (100, 400):
+        rows = [range(n_columns)] * 3
+        path = written(tmp_path, "  ", [f"x{j}" for j in range(n_columns)], rows)
+        start = time.process_time()
+        table = Table(path)
+        assert np.array_equal(table.numbers(table.numeric_and_text(table.names)[0]), rows)
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 8 * seconds[0], "with the square of the columns, it would be sixteen times as long"

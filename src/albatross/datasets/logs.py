@@ -73,8 +73,7 @@ def _plain(table: Table, items: str | os.PathLike[str] | None, n_actions: int | 
         )
     others = [name for name in table.names if name not in _PLAIN]
     named = [name for name in others if not name.startswith(UNNAMED)]  # a column without a name counts the rows
-    numeric = table.with_numbers(named)
-    texts = [name for name in named if name not in numeric]
+    numeric, texts = table.numeric_and_text(named)
     if texts:
         warnings.warn(f"{table.name}: left out columns without numbers, {len(texts)}: {_listed(texts)}", stacklevel=3)
     known = _known_actions(table, "action", items, n_actions)
@@ -108,7 +107,7 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
     distinct, places = table.labels(column)
     if not len(distinct):
         raise ValueError(f"{table.name}: {column} is missing in every row")
-    if distinct.dtype.kind != "i" and table.with_numbers([column]):
+    if distinct.dtype.kind != "i" and table.numeric_and_text([column])[0]:
         numbers = table.numbers([column])[:, 0]  # refuses a name among numbers
         row = int(np.argmax(numbers != np.round(numbers)))
         raise ValueError(f"{table.place(row)}: {column} is {numbers[row]:g}, but actions are whole numbers or names")
@@ -149,8 +148,8 @@ def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarr
     if len(distinct) < table.n_rows or (places < 0).any():
         raise ValueError(f"{table.name} must have one row for every action, each with its own {column}")
     others = [name for name in table.names if name != column and not name.startswith(UNNAMED)]
-    numeric = table.with_numbers(others)
-    indicators, titles = _indicators(table, [name for name in others if name not in numeric])
+    numeric, texts = table.numeric_and_text(others)
+    indicators, titles = _indicators(table, texts)
     features = np.hstack([table.numbers(numeric), indicators])[np.argsort(places)]
     if not np.isfinite(features).all():
         row = int(np.argsort(places)[np.argmin(np.isfinite(features).all(axis=1))])

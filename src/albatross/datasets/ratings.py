@@ -117,8 +117,7 @@ def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, n
 
 def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
     others = [name for name in table.names if name != user and not name.startswith(UNNAMED)]
-    items = table.with_numbers(others)
-    texts = [name for name in others if name not in items]
+    items, texts = table.numeric_and_text(others)
     if not items:
         raise ValueError(f"{table.name} has no column of ratings beside {user!r}")
     if texts:

@@ -6,7 +6,8 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ _WHOLE = (
     r"[+-]?\d{1,18}(\.0*)?"  # what a 64-bit integer holds, with the .0 that data frames add where values are missing
 )
 
+_Source = tuple[tuple[str, ...], str, Callable[[int], str]]  # names, what to select from, SQL for the j-th value
+
 
 class Table:
     """A file's columns by name, and for every row the line to name in an error.
@@ -38,12 +41,17 @@ class Table:
         self.path = Path(path)
         self.name = self.path.name
         self._connection = self._duckdb.connect()
+        # Every query here is a plain scan, and the optimizer's work grows with the square of the columns.
+        self._ask("PRAGMA disable_optimizer")
         self._has_header = True
         self._separator = ","
-        source = self._parquet() if is_parquet(path) else self._text(headless)
-        self.names = tuple(row[0] for row in self._ask(f"DESCRIBE {source}").fetchall())
-        kept = [_quoted(name) for name in self.names if unread is None or not name.startswith(unread)]
-        self._ask(f"CREATE TABLE rows AS SELECT {', '.join(kept)} FROM ({source})")
+        self.names, source, value = self._parquet() if is_parquet(path) else self._text(headless)
+        # Inside, columns are called c0, c1, ...: no name in a file can hide another column or DuckDB's own rowid.
+        self._columns = {
+            name: f"c{j}" for j, name in enumerate(self.names) if unread is None or not name.startswith(unread)
+        }
+        kept = [f"{value(j)} AS c{j}" for j, name in enumerate(self.names) if name in self._columns]
+        self._ask(f"CREATE TABLE rows AS SELECT {', '.join(kept) or 'NULL'} FROM {source}")
         self._types = {row[0]: row[1] for row in self._ask("DESCRIBE rows").fetchall()}
         self.n_rows = self._ask("SELECT count(*) FROM rows").fetchall()[0][0]
         if not self.n_rows:
@@ -56,23 +64,28 @@ class Table:
         table = np.empty((self.n_rows, len(names)))
         if not names:
             return table
-        chosen = ", ".join(f"{self._as_number(name)} AS c{j}" for j, name in enumerate(names))
+        chosen = ", ".join(f"{self._as_number(name)} AS n{j}" for j, name in enumerate(names))
         found = self._ask(f"SELECT {chosen} FROM rows").fetchnumpy()
-        for j in range(len(names)):
-            table[:, j] = np.ma.filled(found[f"c{j}"], np.nan)
-        for name, (n_values, n_numbers) in self._counts(names).items():
-            if n_values > n_numbers:
+        present = self._ask(
+            f"SELECT {', '.join(f'count({self._columns[name]})' for name in names)} FROM rows"
+        ).fetchall()
+        for j, (name, n_values) in enumerate(zip(names, present[0], strict=True)):
+            if n_values > np.ma.count(found[f"n{j}"]):
                 self._refuse_text(name)
+            table[:, j] = np.ma.filled(found[f"n{j}"], np.nan)
         return table
 
-    def with_numbers(self, names: Sequence[str]) -> list[str]:
-        """Those of the columns that are meant to hold numbers: more than half of their values are."""
-        counts = self._counts(names)
-        return [name for name, (n_values, n_numbers) in counts.items() if 2 * n_numbers > n_values]
+    def numeric_and_text(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The columns that are meant to hold numbers, because more than half of their values are, and the others."""
+        numeric: list[str] = []
+        text: list[str] = []
+        for name, (n_values, n_numbers) in self._counts(names).items():
+            (numeric if 2 * n_numbers > n_values else text).append(name)
+        return numeric, text
 
     def texts(self, name: str) -> np.ndarray:
         """One column (n,) of strings, None where a value is missing."""
-        found = self._ask(f"SELECT CAST({_quoted(name)} AS VARCHAR) AS c FROM rows").fetchnumpy()["c"]
+        found = self._ask(f"SELECT {self._as_text(name)} AS t FROM rows").fetchnumpy()["t"]
         values = np.array(np.ma.getdata(found), dtype=object)
         values[np.ma.getmaskarray(found)] = None
         return values
@@ -82,12 +95,10 @@ class Table:
 
         A missing value has place -1.
         """
-        text = f"CAST({_quoted(name)} AS VARCHAR)"
-        n_other = self._ask(f"SELECT count(*) FROM rows WHERE NOT regexp_full_match({text}, '{_WHOLE}')").fetchall()[0][
-            0
-        ]
-        if not n_other:
-            found = self._ask(f"SELECT CAST({text} AS BIGINT) AS c FROM rows").fetchnumpy()["c"]
+        text = self._as_text(name)
+        other = f"NOT regexp_full_match({text}, '{_WHOLE}')"
+        if not self._ask(f"SELECT count(*) FROM rows WHERE {other}").fetchall()[0][0]:
+            found = self._ask(f"SELECT CAST({text} AS BIGINT) AS n FROM rows").fetchnumpy()["n"]
             missing = np.ma.getmaskarray(found)
             distinct, places = np.unique(np.ma.getdata(found)[~missing], return_inverse=True)
             everywhere = np.full(self.n_rows, -1)
@@ -100,7 +111,7 @@ class Table:
 
     def order(self, name: str) -> np.ndarray:
         """The rows (n,) in ascending order of a column's text, those without it last."""
-        query = f"SELECT rowid AS i FROM rows ORDER BY CAST({_quoted(name)} AS VARCHAR) NULLS LAST, rowid"
+        query = f"SELECT rowid AS i FROM rows ORDER BY {self._as_text(name)} NULLS LAST, rowid"
         return np.asarray(self._ask(query).fetchnumpy()["i"])
 
     def place(self, row: int) -> str:
@@ -121,10 +132,12 @@ class Table:
 
     # ------------------------------------------------------------------------------------------------- sources
 
-    def _parquet(self) -> str:
-        return f"SELECT * FROM read_parquet({_text_literal(exact_pattern(self.path))}, hive_partitioning = false)"
+    def _parquet(self) -> _Source:
+        source = f"read_parquet({_literal(exact_pattern(self.path))}, hive_partitioning = false)"
+        names = tuple(row[0] for row in self._ask(f"DESCRIBE SELECT * FROM {source}").fetchall())
+        return names, f"{source} AS file({_listed('c{}', len(names))})", lambda j: f"c{j}"
 
-    def _text(self, headless: Sequence[str]) -> str:
+    def _text(self, headless: Sequence[str]) -> _Source:
         try:
             with open_lines(self.path) as file:
                 first = file.readline().decode("utf-8", "replace").strip("\r\n")
@@ -139,41 +152,37 @@ class Table:
             self._has_header = False
             names = [*headless, *(f"{UNNAMED[0]}{j + 1}" for j in range(len(headless), len(names)))][: len(names)]
         names = [name or f"{UNNAMED[0]}{j + 1}" for j, name in enumerate(names)]
-        if len({name.lower() for name in names}) < len(names):
-            twice = next(name for j, name in enumerate(names) if name.lower() in [other.lower() for other in names[:j]])
+        counts = Counter(name.lower() for name in names)
+        if len(counts) < len(names):
+            twice = [name for name in names if counts[name.lower()] > 1][-1]
             raise ValueError(f"{self.name}, line 1: the column {twice!r} is named twice")
-        return self._whitespace(names) if self._separator == " " else self._delimited(names)
+        return tuple(names), *(self._whitespace if self._separator == " " else self._delimited)(len(names))
 
-    def _delimited(self, names: Sequence[str]) -> str:
-        columns = ", ".join(f"{_text_literal(name)}: 'VARCHAR'" for name in names)
-        # Blanks around values mean nothing.
-        chosen = ", ".join(f"nullif(trim({_quoted(name)}), '') AS {_quoted(name)}" for name in names)
-        return f"SELECT {chosen} FROM {self._read_csv(columns, self._separator, _text_literal(chr(34)))}"
+    def _delimited(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
+        source = self._read_csv(_listed("'c{}': 'VARCHAR'", n_columns), self._separator, _literal('"'))
+        return source, lambda j: f"nullif(trim(c{j}), '')"  # blanks around values mean nothing
 
-    def _whitespace(self, names: Sequence[str]) -> str:
+    def _whitespace(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
         """Any run of blanks separates: the lines come whole and are split here."""
         lines = self._read_csv("'line': 'VARCHAR'", "\x1f", "''")
-        split = "regexp_split_to_array(trim(line, ' \t\r'), '\\s+')"
-        fields = f"SELECT {split} AS fields FROM {lines} WHERE trim(line, ' \t\r') <> ''"
-        numbered = f"SELECT row_number() OVER () AS i, len(fields) AS n FROM ({fields})"
-        odd = self._ask(f"SELECT i, n FROM ({numbered}) WHERE n <> {len(names)} ORDER BY i LIMIT 1").fetchall()
+        trimmed = "trim(line, ' \t\r')"
+        split = f"SELECT regexp_split_to_array({trimmed}, '\\s+') AS fields FROM {lines} WHERE {trimmed} <> ''"
+        self._ask(f"CREATE TABLE split AS {split}")
+        counted = f"SELECT rowid, len(fields) FROM split WHERE len(fields) <> {n_columns}"
+        odd = self._ask(f"{counted} ORDER BY rowid LIMIT 1").fetchall()
         if odd:
-            raise ValueError(f"{self.place(odd[0][0] - 1)}: {_count_fields(odd[0][1], len(names))}")
-        missing = ", ".join(map(_text_literal, _MISSING))
-        chosen = ", ".join(
-            f"CASE WHEN fields[{j}] NOT IN ({missing}) THEN fields[{j}] END AS {_quoted(name)}"
-            for j, name in enumerate(names, start=1)
-        )
-        return f"SELECT {chosen} FROM ({fields})"
+            raise ValueError(f"{self.place(odd[0][0])}: {_count_fields(odd[0][1], n_columns)}")
+        missing = ", ".join(map(_literal, _MISSING))
+        return "split", lambda j: f"CASE WHEN fields[{j + 1}] NOT IN ({missing}) THEN fields[{j + 1}] END"
 
     def _read_csv(self, columns: str, separator: str, quote: str) -> str:
-        missing = ", ".join(map(_text_literal, _MISSING))
+        missing = ", ".join(map(_literal, _MISSING))
         compression = "gzip" if is_gzipped(self.path) else "none"
         return (
-            f"read_csv({_text_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
+            f"read_csv({_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
             f"columns = {{{columns}}}, header = false, skip = {int(self._has_header)}, "
-            f"delim = {_text_literal(separator)}, quote = {quote}, escape = {quote}, "
-            f"nullstr = [{missing}], compression = '{compression}')"
+            f"delim = {_literal(separator)}, quote = {quote}, escape = {quote}, nullstr = [{missing}], "
+            f"compression = '{compression}')"
         )
 
     # ---------------------------------------------------------------------------------------------------- asking
@@ -184,21 +193,25 @@ class Table:
         except self._duckdb.Error as error:
             raise self._explained(error) from error
 
+    def _as_text(self, name: str) -> str:
+        return f"CAST({self._columns[name]} AS VARCHAR)"
+
     def _as_number(self, name: str) -> str:
-        if self._types[name].removeprefix("U").startswith(_NUMERIC):
-            return f"CAST({_quoted(name)} AS DOUBLE)"
-        return f"TRY_CAST(CAST({_quoted(name)} AS VARCHAR) AS DOUBLE)"
+        column = self._columns[name]
+        if self._types[column].removeprefix("U").startswith(_NUMERIC):
+            return f"CAST({column} AS DOUBLE)"
+        return f"TRY_CAST({self._as_text(name)} AS DOUBLE)"
 
     def _counts(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
         """How many values each column has, and how many of them are numbers."""
         if not names:
             return {}
-        counted = [f"count({_quoted(name)}), count({self._as_number(name)})" for name in names]
+        counted = [f"count({self._columns[name]}), count({self._as_number(name)})" for name in names]
         counts = self._ask(f"SELECT {', '.join(counted)} FROM rows").fetchall()[0]
         return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
     def _refuse_text(self, name: str) -> None:
-        text = f"CAST({_quoted(name)} AS VARCHAR)"
+        text = self._as_text(name)
         wrong = f"{text} IS NOT NULL AND {self._as_number(name)} IS NULL"
         row, value = self._ask(f"SELECT rowid, {text} FROM rows WHERE {wrong} ORDER BY rowid LIMIT 1").fetchall()[0]
         raise ValueError(f"{self.place(row)}: {name} is {value!r}, not a number")
@@ -237,9 +250,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _listed(template: str, n_columns: int) -> str:
+    return ", ".join(template.format(j) for j in range(n_columns))
 
 
-def _text_literal(text: str) -> str:
+def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
