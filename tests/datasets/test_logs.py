@@ -58,6 +58,8 @@ def assert_plain(log: Log) -> None:
         PLAIN,
         PLAIN.rstrip("\n"),
         PLAIN.replace("\n", "\r\n"),
+        PLAIN.replace("\n", "\r"),
+        PLAIN.replace("\n", "\r").replace(",", " "),
         PLAIN.replace(",", ";"),
         PLAIN.replace(",", "\t"),
         PLAIN.replace(",", "  "),
@@ -71,6 +73,8 @@ def assert_plain(log: Log) -> None:
         "plain",
         "no line end at the end",
         "Windows line ends",
+        "old Mac line ends",
+        "old Mac line ends and blanks",
         "semicolons",
         "tabs",
         "blanks",
@@ -262,6 +266,15 @@ def test_a_gap_between_actions_is_one_never_logged(tmp_path):
 def test_what_cannot_be_is_refused_by_line(tmp_path, line, message):
     with pytest.raises(ValueError, match=rf"^log\.csv, line 4: {message}$"):
         read_log(put(tmp_path, with_line(line)))
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+def test_errors_name_the_line_whatever_ends_it(tmp_path, end):
+    text = with_line('1,1,1,31,"1').replace("\n", end)
+    with pytest.raises(ValueError, match=r"^log\.csv, line 4: a quote is opened and never closed$"):
+        read_log(put(tmp_path, text))
+    with pytest.raises(ValueError, match=r"^log\.csv, line 4: reward is 'x', not a number$"):
+        read_log(put(tmp_path, with_line("1,x,1,31,1").replace("\n", end)))
 
 
 def test_parquet_errors_name_the_row(tmp_path):

@@ -44,6 +44,7 @@ def headless(text: str) -> str:
         LONG.replace("user,item", "userId,movieId"),
         LONG.replace("user,item", "User_ID,item_id"),
         LONG.replace("\n", "\r\n"),
+        LONG.replace("\n", "\r"),
         headless(LONG).replace(",", "\t"),
         headless(LONG).replace(",", "   "),
         headless(LONG).replace(",", "::"),
@@ -51,7 +52,19 @@ def headless(text: str) -> str:
         headless(LONG),
         gzip.compress(LONG.encode(), mtime=0),
     ],
-    ids=["csv", "MovieLens csv", "other names", "Windows", "tabs", "blanks", "::", "triplets", "no header", "gzip"],
+    ids=[
+        "csv",
+        "MovieLens csv",
+        "other names",
+        "Windows",
+        "old Mac",
+        "tabs",
+        "blanks",
+        "::",
+        "triplets",
+        "no header",
+        "gzip",
+    ],
 )
 def test_the_same_ratings_however_they_are_written(tmp_path, text):
     found = read_ratings(put(tmp_path, text), rank=1)

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 import time
+import tracemalloc
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
 
-from albatross.datasets.files import is_gzipped, open_lines
+from albatross.datasets import read_ranking
+from albatross.datasets.files import LONGEST_LINE, is_gzipped, lines
 from albatross.datasets.tables import Table
 
 TEXT = "id,when,size,note\n3,b,1,x\n,a,,y\n1,,2.5,7\n3,a,4,x\n"
@@ -81,8 +85,7 @@ def test_lines_are_gunzipped_by_content(tmp_path):
     path = tmp_path / "lines"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbfone\ntwo"))
     assert is_gzipped(path)
-    with open_lines(path) as file:
-        assert list(file) == [b"one\n", b"two"]
+    assert list(lines(path)) == [b"one\n", b"two"]
 
 
 def test_a_missing_library_is_named_with_what_to_install(tmp_path, monkeypatch):
@@ -133,3 +136,102 @@ def test_four_times_the_columns_take_about_four_times_as_long(tmp_path):
         assert np.array_equal(table.numbers(table.numeric_and_text(table.names)[0]), rows)
         seconds.append(time.process_time() - start)
     assert seconds[1] < 8 * seconds[0], "with the square of the columns, it would be sixteen times as long"
+
+
+# ----------------------------------------------------------------------------------------------- long lines and fields
+
+
+def test_a_line_is_named_after_fields_of_any_length(tmp_path):
+    (tmp_path / "table.csv").write_text(f'a,b\n1,"{"x" * 200_000}\n"\ny,{"z" * 200_000}\n')
+    with pytest.raises(ValueError, match=r"^table\.csv, line 4: a is 'y', not a number$"):
+        Table(tmp_path / "table.csv").numbers(["a"])
+
+
+def test_names_too_long_for_a_header_are_refused(tmp_path):
+    (tmp_path / "table.csv").write_text(f"a,{'b' * 200_000}\n1,2\n")
+    with pytest.raises(ValueError, match=r"^table\.csv, line 1: the names of the columns cannot be read: "):
+        Table(tmp_path / "table.csv")
+
+
+def test_a_line_may_be_as_long_as_the_limit_says(tmp_path):
+    rows = [("x" * (LONGEST_LINE - 9 - row), str(row)) for row in range(5)]
+    (tmp_path / "table.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    table = Table(tmp_path / "table.csv")
+    assert list(map(len, table.texts("a"))) == [len(a) for a, _ in rows]
+    assert table.texts("b").tolist() == [b for _, b in rows]
+
+
+@pytest.mark.parametrize(
+    ("read", "head"),
+    [(Table, b""), (Table, b"a,b\n1,2\n"), (Table, b"a b\n1 2\n"), (read_ranking, b""), (read_ranking, b"1 1:2\n")],
+)
+@pytest.mark.parametrize("tail", [b"x", b"1,", b"1 "])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, read, zipped, head, tail):
+    path = tmp_path / "lines"
+    with gzip.open(path, "wb", compresslevel=1) if zipped else open(path, "wb") as file:
+        file.write(head)
+        for _ in range(64):
+            file.write(tail * (2**20 // len(tail)))
+    line = head.count(b"\n") + 1
+    import_module("sklearn.datasets")  # takes more memory than reading
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=rf"^lines, line {line}: the line is longer than 4194304 bytes"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
+
+
+# ------------------------------------------------------------------------------------------------- wrong in silence
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text(TEXT)
+    read_csv = Table._read_csv
+
+    def grown(table, *options):
+        with open(path, "a") as file:
+            file.write("5,c,6,z\n")
+        return read_csv(table, *options)
+
+    monkeypatch.setattr(Table, "_read_csv", grown)
+    with pytest.raises(ValueError, match=r"^table\.csv has 4 rows, but 5 were read: .* nothing writes to it$"):
+        Table(path)
+
+
+@pytest.mark.parametrize("ends", [("\\n", "\\r\\n"), ("\\r\\n", "\\n"), ("\\n", "\\r"), ("\\r", "\\n")])
+def test_line_ends_of_several_kinds_are_refused(tmp_path, ends):
+    usual, odd = (end.encode().decode("unicode_escape") for end in ends)
+    (tmp_path / "table.csv").write_text(f"a,b{usual}1,2{usual}3,4{odd}5,6", newline="")
+    message = re.escape(f"table.csv, line 3: the line ends in '{ends[1]}', those before it in '{ends[0]}'")
+    with pytest.raises(ValueError, match=f"^{message}: give all lines the same end$"):
+        Table(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("usual", ["\n", "\r\n", "\r"])
+def test_a_value_in_quotes_may_hold_any_line_end(tmp_path, usual):
+    (tmp_path / "table.csv").write_text(f'a,b{usual}"1\n2","3\r4"{usual}"5\r\n6",7', newline="")
+    table = Table(tmp_path / "table.csv")
+    assert table.texts("a").tolist() == ["1\n2", "5\r\n6"]
+    assert table.texts("b").tolist() == ["3\r4", "7"]
+
+
+def test_errors_name_the_first_line_of_a_row_with_line_ends_in_quotes(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('a,b\n1,"x\ny\nz"\n\n"2\n",y\nz\n')
+    with pytest.raises(ValueError, match=r"^table\.csv, line 8: 1 field where the first line has 2$"):
+        Table(path)
+    path.write_text('a,b\n1,"x\ny\nz"\n\n"u\n",y\n3,4\n')
+    with pytest.raises(ValueError, match=r"^table\.csv, line 6: a is 'u\\n', not a number$"):
+        Table(path).numbers(["a"])
+
+
+def test_gzipped_data_with_a_wrong_checksum_are_refused(tmp_path):
+    data = bytearray(gzip.compress(TEXT.encode()))
+    data[-8] ^= 1
+    (tmp_path / "table.csv").write_bytes(data)
+    with pytest.raises(ValueError, match=r"^table\.csv, line \d: the gzipped data break off here"):
+        Table(tmp_path / "table.csv")

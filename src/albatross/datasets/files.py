@@ -5,16 +5,18 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import stat
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
+# Longer lines are no rows of a table. DuckDB loses rows in silence where a line is longer than its blocks of 8 MB.
+LONGEST_LINE = 2**22
+_CHUNK = 2**20
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _BOM = b"\xef\xbb\xbf"
-
-# What reading gzipped data raises when they are cut (EOFError) or damaged.
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def is_gzipped(path: str | os.PathLike[str]) -> bool:
@@ -28,17 +30,45 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 
 def exact_pattern(path: str | os.PathLike[str]) -> str:
-    """The path for DuckDB, which takes paths for patterns: absolute, and a pattern that matches no other file."""
+    """The path for DuckDB, which takes paths for patterns: absolute, and this one matches no other file."""
     return re.sub(r"([*?\[])", r"[\1]", str(Path(path).absolute()))
 
 
-def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
-    with open(path, "rb") as file:
-        return file.read(len(magic)) == magic
+def lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    r"""The file's lines with their ends (`\n`, `\r\n` or `\r`), gunzipped if need be, without a byte order mark.
+
+    A line of more than `LONGEST_LINE` bytes and damaged gzipped data are errors that name the line.
+    """
+    number, rest = 1, b""
+    try:
+        with _opened(path) as file:
+            while True:
+                chunk = file.read1(_CHUNK)  # type: ignore[attr-defined]
+                found = (rest + chunk).splitlines(keepends=True)
+                # The last line may go on in the next chunk, if only by the \n of an \r\n.
+                rest = found.pop() if chunk and found and not found[-1].endswith(b"\n") else b""
+                for line in found:
+                    if len(line) > LONGEST_LINE:
+                        raise _too_long(path, number)
+                    yield line
+                    number += 1
+                if len(rest) > LONGEST_LINE:
+                    raise _too_long(path, number)
+                if not chunk:
+                    return
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(
+            f"{Path(path).name}, line {number}: the gzipped data break off here: the file is cut or damaged"
+        ) from error
 
 
-def open_lines(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file's bytes, gunzipped if need be, without the byte order mark that some editors put first."""
+def _too_long(path: str | os.PathLike[str], number: int) -> ValueError:
+    return ValueError(
+        f"{Path(path).name}, line {number}: the line is longer than {LONGEST_LINE} bytes, so this is no table of rows"
+    )
+
+
+def _opened(path: str | os.PathLike[str]) -> BinaryIO:
     file = cast(BinaryIO, gzip.open(path, "rb") if is_gzipped(path) else open(path, "rb"))  # noqa: SIM115
     try:
         if file.read(len(_BOM)) != _BOM:
@@ -49,18 +79,8 @@ def open_lines(path: str | os.PathLike[str]) -> BinaryIO:
     return file
 
 
-def damaged_line(path: str | os.PathLike[str]) -> int | None:
-    """The line in which gzipped data break off, None if they can be read to their end."""
-    line = 1
-    try:
-        with open_lines(path) as file:
-            for _ in file:
-                line += 1
-    except DAMAGED:
-        return line
-    return None
-
-
-def damaged(path: str | os.PathLike[str], line: int) -> ValueError:
-    """The error that names where gzipped data break off."""
-    return ValueError(f"{Path(path).name}, line {line}: the gzipped data break off here: the file is cut or damaged")
+def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
+        raise ValueError(f"{path} is not a file but a folder, a pipe or a device: save the data to a file first")
+    with open(path, "rb") as file:
+        return file.read(len(magic)) == magic

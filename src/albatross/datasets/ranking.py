@@ -10,6 +10,8 @@ import gzip
 import math
 import os
 import warnings
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.datasets.extras import load
-from albatross.datasets.files import DAMAGED, damaged, open_lines
+from albatross.datasets.files import lines
 
 _MOST_CELLS = 2**30  # 8 GB of floats: past that a column number is a slip, or the set needs more than a table
 
@@ -44,14 +46,16 @@ def read_ranking(path: str | os.PathLike[str]) -> Ranking:
     # scikit-learn reads fast but does not say in which line it failed, nor that some lines have no query: what it
     # refuses and what looks wrong is read once more, slowly, for the line.
     load_svmlight_file = load("sklearn.datasets", package="scikit-learn").load_svmlight_file
+    rows = _Rows(path)
     try:
-        with open_lines(path) as file, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an empty file: refused below
-            table, ratings, queries = load_svmlight_file(file, query_id=True, zero_based="auto")
-    except (ValueError, OverflowError, MemoryError, *DAMAGED) as error:
+            table, ratings = load_svmlight_file(rows, zero_based="auto")
+    except (ValueError, OverflowError, MemoryError) as error:
         _raise_for_first_bad_line(path)
         raise ValueError(f"{Path(path).name}: {error}") from error
     n_rows = len(ratings)
+    queries = np.array(rows.queries, np.int64)
     if queries.size not in (0, n_rows) or not (_fine(ratings) and _fine(table.data)):
         _raise_for_first_bad_line(path)
     if not n_rows:
@@ -89,26 +93,46 @@ def _fine(values: np.ndarray) -> bool:
     return bool((np.abs(values) <= checks.LARGEST).all())
 
 
+class _Rows:
+    """The file as scikit-learn takes it: something to read, which it iterates over by lines.
+
+    Queries are taken off the lines here, because scikit-learn's time for them grows with the square of the rows.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        self.queries = array("q")
+
+    def read(self) -> bytes:
+        raise NotImplementedError  # scikit-learn asks whether it is there
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in lines(self.path):
+            row = line.partition(b"#")[0]
+            if b"_" in row:  # 1_0 is 10 in Python
+                raise ValueError("an underscore in a number")
+            rating, *rest = row.split(maxsplit=2) or [b""]
+            if rest and rest[0].startswith(b"qid"):
+                self.queries.append(int(rest[0].removeprefix(b"qid:")))
+                row = b" ".join([rating, *rest[1:]])
+            yield row
+
+
 def _raise_for_first_bad_line(path: str | os.PathLike[str]) -> None:
     """Return only if every line is as it should be."""
     first: tuple[int, bool] | None = None  # the first row's line and whether it has a query
-    number = 0
-    try:
-        with open_lines(path) as file:
-            for number, line in enumerate(file, start=1):
-                fields = line.partition(b"#")[0].split()
-                if not fields:
-                    continue
-                wrong = _what_is_wrong(fields)
-                has_query = len(fields) > 1 and fields[1].startswith(b"qid:")
-                first = first or (number, has_query)
-                if wrong is None and has_query != first[1]:
-                    here, there = ("a query", "none") if has_query else ("no query", "one")
-                    wrong = f"has {here} (qid), but line {first[0]} has {there}"
-                if wrong is not None:
-                    raise ValueError(f"{Path(path).name}, line {number}: {wrong}")
-    except DAMAGED as error:
-        raise damaged(path, number + 1) from error
+    for number, line in enumerate(lines(path), start=1):
+        fields = line.partition(b"#")[0].split()
+        if not fields:
+            continue
+        wrong = _what_is_wrong(fields)
+        has_query = len(fields) > 1 and fields[1].startswith(b"qid:")
+        first = first or (number, has_query)
+        if wrong is None and has_query != first[1]:
+            here, there = ("a query", "none") if has_query else ("no query", "one")
+            wrong = f"has {here} (qid), but line {first[0]} has {there}"
+        if wrong is not None:
+            raise ValueError(f"{Path(path).name}, line {number}: {wrong}")
 
 
 def _what_is_wrong(fields: list[bytes]) -> str | None:
@@ -140,7 +164,7 @@ def _what_is_wrong(fields: list[bytes]) -> str | None:
 def _number(field: bytes) -> float:
     """The field as a number, NaN if it is none or too large to be squared."""
     try:
-        value = float(field)
+        value = math.nan if b"_" in field else float(field)
     except ValueError:
         return math.nan
     return value if abs(value) <= checks.LARGEST else math.nan
@@ -148,7 +172,7 @@ def _number(field: bytes) -> float:
 
 def _is_whole(field: bytes) -> bool:
     try:
-        return -(2**63) <= int(field) < 2**63
+        return b"_" not in field and -(2**63) <= int(field) < 2**63
     except ValueError:
         return False
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from albatross.datasets.extras import load
-from albatross.datasets.files import DAMAGED, damaged, damaged_line, exact_pattern, is_gzipped, is_parquet, open_lines
+from albatross.datasets.files import LONGEST_LINE, exact_pattern, is_gzipped, is_parquet, lines
 
 UNNAMED = ("unnamed column ", "Unnamed: ")  # how a column begins that has no name here, or had none in a data frame
 _MISSING = ("", "NA", "NULL", "null", "None")
@@ -45,15 +44,22 @@ class Table:
         self._ask("PRAGMA disable_optimizer")
         self._has_header = True
         self._separator = ","
-        self.names, source, value = self._parquet() if is_parquet(path) else self._text(headless)
+        self._is_parquet = is_parquet(path)
+        self.names, source, value = self._parquet() if self._is_parquet else self._text(headless)
         # Inside, columns are called c0, c1, ...: no name in a file can hide another column or DuckDB's own rowid.
         self._columns = {
             name: f"c{j}" for j, name in enumerate(self.names) if unread is None or not name.startswith(unread)
         }
         kept = [f"{value(j)} AS c{j}" for j, name in enumerate(self.names) if name in self._columns]
         self._ask(f"CREATE TABLE rows AS SELECT {', '.join(kept) or 'NULL'} FROM {source}")
+        self._ask("DROP TABLE IF EXISTS split")
         self._types = {row[0]: row[1] for row in self._ask("DESCRIBE rows").fetchall()}
         self.n_rows = self._ask("SELECT count(*) FROM rows").fetchall()[0][0]
+        if not self._is_parquet and self.n_rows != self._n_records - self._has_header:
+            raise ValueError(  # as DuckDB does it in silence
+                f"{self.name} has {self._n_records - self._has_header} rows, but {self.n_rows} were read: see that its "
+                "quotes and line ends are right, and that nothing writes to it"
+            )
         if not self.n_rows:
             raise ValueError(f"{self.name} has no rows")
 
@@ -116,19 +122,38 @@ class Table:
 
     def place(self, row: int) -> str:
         """How an error names a row: `log.csv, line 12`."""
-        if is_parquet(self.path):
+        if self._is_parquet:
             return f"{self.name}, row {row + 1}"
-        with open_lines(self.path) as file, io.TextIOWrapper(file, "utf-8", "replace", newline="") as lines:
-            line = next(islice(self._filled_lines(lines), row + int(self._has_header), None))
-        return f"{self.name}, line {line}"
+        rows = (number for number, filled in self._records() if filled)
+        line = next(islice(rows, row + int(self._has_header), None), None)
+        return f"{self.name}, row {row + 1}" if line is None else f"{self.name}, line {line}"  # None: the file changed
 
-    def _filled_lines(self, lines: Iterable[str]) -> Iterator[int]:
-        """The numbers of the lines that are not empty; where a quoted value holds line ends, the last of its lines."""
-        if self._separator in (" ", "::"):
-            yield from (number for number, line in enumerate(lines, start=1) if line.strip())
-        else:
-            reader = csv.reader(lines, delimiter=self._separator)
-            yield from (reader.line_num for fields in reader if fields)
+    def _records(self) -> Iterator[tuple[int, bool]]:
+        """Of every record, and of every empty line between records: its first line, and whether it is filled.
+
+        A value in quotes may hold line ends; where blanks separate, quotes mean nothing. What some versions of DuckDB
+        misread is an error here.
+        """
+        in_blanks = self._separator == " "
+        opening = re.compile(b'(?:^|%b) *"' % re.escape(self._separator.encode()))
+        first, quoted, usual = 1, False, b""
+        for number, line in enumerate(lines(self.path), start=1):
+            if not quoted:
+                first = number
+            if b'"' in line and not in_blanks:
+                quoted = _ends_in_quotes(line, opening, quoted=quoted)
+            if not quoted:
+                text = line.rstrip(b"\r\n")
+                end = line[len(text) :]
+                usual = usual or end
+                if end != usual and end:
+                    raise ValueError(
+                        f"{self.name}, line {number}: the line ends in {end.decode()!r}, those before it in "
+                        f"{usual.decode()!r}: give all lines the same end"
+                    )
+                yield first, bool(text.strip(b" \t") if in_blanks else text)
+        if quoted:
+            raise ValueError(f"{self.name}, line {first}: a quote is opened and never closed")
 
     # ------------------------------------------------------------------------------------------------- sources
 
@@ -138,15 +163,16 @@ class Table:
         return names, f"{source} AS file({_listed('c{}', len(names))})", lambda j: f"c{j}"
 
     def _text(self, headless: Sequence[str]) -> _Source:
-        try:
-            with open_lines(self.path) as file:
-                first = file.readline().decode("utf-8", "replace").strip("\r\n")
-        except DAMAGED as error:
-            raise damaged(self.path, 1) from error
+        first = next(lines(self.path), b"").rstrip(b"\r\n")
         if not first.strip():
             raise ValueError(f"{self.name} has no columns: its first line is empty")
-        self._separator = next((mark for mark in (",", "\t", ";", "::") if mark in first), " ")
-        fields = first.split() if self._separator == " " else _split(first, self._separator)
+        try:
+            fields = self._fields(first.decode())
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.name}, line 1: the text is not UTF-8") from None
+        except csv.Error as error:
+            raise ValueError(f"{self.name}, line 1: the names of the columns cannot be read: {error}") from None
+        self._n_records = sum(filled for _, filled in self._records())  # refuses what DuckDB would stumble over
         names = [field.strip() for field in fields]
         if headless and any(_is_number(name) for name in names):
             self._has_header = False
@@ -158,15 +184,24 @@ class Table:
             raise ValueError(f"{self.name}, line 1: the column {twice!r} is named twice")
         return tuple(names), *(self._whitespace if self._separator == " " else self._delimited)(len(names))
 
+    def _fields(self, first: str) -> list[str]:
+        """The fields of the first line, which says what separates them."""
+        self._separator = next((mark for mark in (",", "\t", ";", "::") if mark in first), " ")
+        if self._separator == " ":
+            return re.split("[ \t]+", first.strip(" \t"))
+        if self._separator == "::":
+            return first.split("::")
+        return next(csv.reader([first], delimiter=self._separator, skipinitialspace=True, strict=True))
+
     def _delimited(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
         source = self._read_csv(_listed("'c{}': 'VARCHAR'", n_columns), self._separator, _literal('"'))
         return source, lambda j: f"nullif(trim(c{j}), '')"  # blanks around values mean nothing
 
     def _whitespace(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
         """Any run of blanks separates: the lines come whole and are split here."""
-        lines = self._read_csv("'line': 'VARCHAR'", "\x1f", "''")
-        trimmed = "trim(line, ' \t\r')"
-        split = f"SELECT regexp_split_to_array({trimmed}, '\\s+') AS fields FROM {lines} WHERE {trimmed} <> ''"
+        source = self._read_csv("'line': 'VARCHAR'", "\x1f", "''")
+        trimmed = "trim(line, ' \t')"
+        split = f"SELECT regexp_split_to_array({trimmed}, '[ \t]+') AS fields FROM {source} WHERE {trimmed} <> ''"
         self._ask(f"CREATE TABLE split AS {split}")
         counted = f"SELECT rowid, len(fields) FROM split WHERE len(fields) <> {n_columns}"
         odd = self._ask(f"{counted} ORDER BY rowid LIMIT 1").fetchall()
@@ -182,7 +217,7 @@ class Table:
             f"read_csv({_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
             f"columns = {{{columns}}}, header = false, skip = {int(self._has_header)}, "
             f"delim = {_literal(separator)}, quote = {quote}, escape = {quote}, nullstr = [{missing}], "
-            f"compression = '{compression}')"
+            f"compression = '{compression}', max_line_size = {2 * LONGEST_LINE}, buffer_size = {8 * LONGEST_LINE})"
         )
 
     # ---------------------------------------------------------------------------------------------------- asking
@@ -219,27 +254,43 @@ class Table:
     def _explained(self, error: Exception) -> ValueError:
         """DuckDB's error in one line that begins with the file and the line."""
         text = str(error)
-        line = re.search(r"CSV Error on Line: (\d+)", text)
-        if not line:
-            cut = damaged_line(self.path)
-            return damaged(self.path, cut) if cut else ValueError(f"{self.name}: {text.splitlines()[0]}")
-        place = f"{self.name}, line {line[1]}"
+        found = re.search(r"CSV Error on Line: (\d+)", text)
+        if not found:
+            return ValueError(f"{self.name}: {text.splitlines()[0]}")
+        # DuckDB counts a record with line ends in quotes as one line.
+        line = next(islice((first for first, _ in self._records()), int(found[1]) - 1, None), found[1])
         fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
         if fields:
-            return ValueError(f"{place}: {_count_fields(int(fields[2]), int(fields[1]))}")
-        if "unterminated quote" in text:
-            return ValueError(f"{place}: a quote is opened and never closed")
-        if "unicode" in text:
-            return ValueError(f"{place}: the text is not UTF-8")
-        return ValueError(f"{place}: {text.splitlines()[-1]}")
+            what = _count_fields(int(fields[2]), int(fields[1]))
+        elif "unterminated quote" in text:
+            what = "quotes must surround a whole value, and a quote within them is doubled"
+        elif "unicode" in text:
+            what = "the text is not UTF-8"
+        elif "Maximum line size" in text:
+            what = f"the row is longer than {2 * LONGEST_LINE} bytes"
+        else:
+            what = "this is not CSV"
+        return ValueError(f"{self.name}, line {line}: {what}")
 
 
 def _count_fields(found: int, needed: int) -> str:
     return f"{found} field{'s' * (found != 1)} where the first line has {needed}"
 
 
-def _split(line: str, separator: str) -> list[str]:
-    return line.split(separator) if len(separator) > 1 else next(csv.reader([line], delimiter=separator))
+def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) -> bool:
+    """Whether a value in quotes goes on after this line, given whether one went on before it."""
+    place = 0
+    while True:
+        if not quoted:
+            found = opening.search(line, place)
+            if not found:
+                return False
+            place = found.end()
+        place = line.find(b'"', place) + 1
+        if not place:
+            return True
+        quoted = line.startswith(b'"', place)  # a doubled quote is one within the value
+        place += quoted
 
 
 def _is_number(text: str) -> bool:
