@@ -122,6 +122,58 @@ def test_the_order_of_columns_means_nothing(tmp_path):
     assert (log.actions.tolist(), log.rewards.tolist(), log.features.tolist()) == ([0, 1], [2, 3], [[31], [27]])
 
 
+@pytest.mark.parametrize(
+    "times", [("9", "10", "8"), ("1.5", "2e1", "-3"), (f"1{'0' * 17}1", f"1{'0' * 17}2", f"1{'0' * 18}")]
+)
+def test_rounds_stand_in_the_order_of_times_that_are_numbers(tmp_path, times):
+    rows = [f"{time},{item},0,0.5" for item, time in enumerate(times)]
+    text = "\n".join(["timestamp,item_id,click,propensity_score", *rows])
+    assert read_log(put(tmp_path, text)).actions.tolist() == [2, 0, 1]
+
+
+def test_rounds_of_parquet_stand_in_the_order_of_times_that_are_numbers(tmp_path):
+    query = "SELECT * FROM (VALUES (9, 0, 0, 0.5), (10, 1, 0, 0.5), (8, 2, 0, 0.5)) AS t"
+    assert read_log(parquet(tmp_path, f"{query}(timestamp, item_id, click, propensity_score)")).actions.tolist() == [
+        2,
+        0,
+        1,
+    ]
+
+
+def test_columns_of_lists_and_structs_are_left_out(tmp_path):
+    rows = "(0, 1, 0.5, [1, 2], {'a': 1}, [0.5::DECIMAL(3, 1)]), (1, 0, 0.5, [3], {'a': 2}, [1.5])"
+    query = f"SELECT * FROM (VALUES {rows}) AS t(action, reward, propensity, list, struct, decimals)"
+    with pytest.warns(UserWarning, match="left out columns without numbers, 3: list, struct, decimals"):
+        assert read_log(parquet(tmp_path, query)).feature_names == ()
+
+
+def test_the_index_of_a_data_frame_is_no_feature(tmp_path):
+    query = "SELECT 0 AS action, 1 AS reward, 0.5 AS propensity, 7 AS __index_level_0__"
+    assert read_log(parquet(tmp_path, query)).feature_names == ()
+
+
+def test_errors_show_the_beginning_of_a_long_value(tmp_path):
+    with pytest.raises(ValueError, match=rf"line 4: reward is '{'x' * 60}\.\.\.', not a number$"):
+        read_log(put(tmp_path, with_line(f"1,{'x' * 200_000},1,31,1")))
+
+
+def test_a_long_name_of_an_action_costs_no_more_than_its_letters(tmp_path):
+    names = ["x" * 1_000_000, *(f"name {i}" for i in range(40_000))]  # as a NumPy array of text: 160 GB
+    log = read_log(put(tmp_path, "action,reward,propensity\n" + "".join(f"{name},1,0.5\n" for name in names)))
+    assert log.n_actions == 40_001
+
+
+def test_a_category_with_too_many_levels_is_refused(tmp_path):
+    rows = "".join(f"{i % 2},0,0.5,user {i}\n" for i in range(40_000))
+    with pytest.raises(ValueError, match=r"^log\.csv: user_feature_0 has 40000 different values in 40000 rows"):
+        read_log(put(tmp_path, "item_id,click,propensity_score,user_feature_0\n" + rows))
+
+
+def test_more_actions_than_can_be_named_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="n_actions=1000000000000, but a log has at most 1000000 actions"):
+        read_log(put(tmp_path, PLAIN), n_actions=10**12)
+
+
 def test_a_log_needs_no_features(tmp_path):
     log = read_log(put(tmp_path, "action,reward,propensity\n0,1,0.5\n1,0,0.5\n"))
     assert log.features.shape == (2, 0)
@@ -255,7 +307,15 @@ def test_a_gap_between_actions_is_one_never_logged(tmp_path):
         ("1,inf,1,31,1", "reward is inf, but must be finite"),
         ("1,1,1,old,1", "age is 'old', not a number"),
         ("1,1,1,31,-inf", "the largest feature is inf, but must be finite"),
-        ("0.5,1,1,31,1", "action is 0.5, but actions are whole numbers or names"),
+        ("0.5,1,1,31,1", "action is 0.5, but actions are whole numbers of up to 18 digits, or names"),
+        (f"1{'0' * 30},1,1,31,1", f"action is 1{'0' * 30}, but actions are whole numbers of up to 18 digits, or names"),
+        ("1e30,1,1,31,1", "action is 1e30, but actions are whole numbers of up to 18 digits, or names"),
+        ("1_0,1,1,31,1", "action is '1_0', not a number"),
+        ("1,1_0,1,31,1", "reward is '1_0', not a number"),
+        ("1,1,1_0,31,1", "propensity is '1_0', not a number"),
+        ("1,1,1,3_1,1", "age is '3_1', not a number"),
+        ("1,1,1,+-31,1", "age is '[+]-31', not a number"),
+        ("1,1,1,\u0663\u0661,1", "age is '\u0663\u0661', not a number"),
         ("first,1,1,31,1", "action is 'first', not a number"),
         ("-1,1,1,31,1", "action is -1, but actions count from 0"),
         ("1,1,1,31", "4 fields where the first line has 5"),

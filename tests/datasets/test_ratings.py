@@ -89,6 +89,19 @@ def test_a_column_for_every_item_will_do(tmp_path):
     assert found.items.tolist() == ["j1", "j2", "j3"]
 
 
+@pytest.mark.parametrize("user", ["user", "userId", "USER_ID"])
+def test_items_may_be_called_by_numbers(tmp_path, user):
+    found = read_ratings(put(tmp_path, f"{user},10,20,30\n1,2,,-3\n2,,0,4\n3,1,1,\n"), rank=1)
+    assert found.items.tolist() == ["10", "20", "30"]
+    assert found.matrix.toarray().tolist() == [[2, 0, -3], [0, 0, 4], [1, 1, 0]]
+
+
+@pytest.mark.parametrize("first", ["1_0", "nan", "inf", "\u0661"])
+def test_only_plain_numbers_in_the_first_line_say_that_there_is_no_header(tmp_path, first):
+    with pytest.raises(ValueError, match=f"needs columns user, item and rating, .* it has {first}, tea, good$"):
+        read_ratings(put(tmp_path, f"{first},tea,good\n7,rum,1\n"), rank=1)
+
+
 def test_users_and_items_may_have_names(tmp_path):
     found = read_ratings(put(tmp_path, "ann tea 1\nann rum 5\nbob tea 4\nbob rum 2\n", "u.data"), rank=1)
     assert (found.users.tolist(), found.items.tolist()) == (["ann", "bob"], ["rum", "tea"])

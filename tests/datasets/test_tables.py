@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import sys
 import time
@@ -234,4 +235,31 @@ def test_gzipped_data_with_a_wrong_checksum_are_refused(tmp_path):
     data[-8] ^= 1
     (tmp_path / "table.csv").write_bytes(data)
     with pytest.raises(ValueError, match=r"^table\.csv, line \d: the gzipped data break off here"):
+        Table(tmp_path / "table.csv")
+
+
+# ------------------------------------------------------------------------------------------------- no files at all
+
+
+@pytest.mark.parametrize("read", [Table, read_ranking])
+def test_what_is_no_file_is_refused_at_once(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(ValueError, match=f"^{path} is not a file but a folder, a pipe or a device"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-16", "a"), ("utf-16-le", "a"), ("utf-16-be", "a"), ("latin-1", "größe")]
+)
+def test_a_header_in_another_encoding_is_refused(tmp_path, encoding, name):
+    (tmp_path / "table.csv").write_text(f"{name},b\n1,2\n", encoding=encoding)
+    with pytest.raises(ValueError, match=r"^table\.csv, line 1: the text is not UTF-8$"):
+        Table(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("header", ['"a,b', '"a"x,b', '"a\nb",c'])
+def test_a_header_with_misplaced_quotes_is_refused(tmp_path, header):
+    (tmp_path / "table.csv").write_text(f"{header}\n1,2\n")
+    with pytest.raises(ValueError, match=r"^table\.csv, line 1: the names of the columns cannot be read"):
         Table(tmp_path / "table.csv")

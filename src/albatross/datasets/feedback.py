@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from albatross import checks
-from albatross.datasets.logs import Log, checked
+from albatross.datasets.logs import Log, check_n_actions, checked
 
 
 def from_feedback(feedback: Mapping[str, Any]) -> Log:
@@ -31,8 +31,8 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
     propensities = _column(feedback, "pscore", n_rounds=n_rounds)
     n_actions = feedback.get("n_actions")
     if n_actions is None:
-        n_actions = int(np.nanmax(actions)) + 1
-    checks.whole("n_actions", n_actions, least=1)
+        n_actions = int(actions[np.isfinite(actions)].max(initial=0.0)) + 1
+    check_n_actions(n_actions)
     wrong = (actions < 0) | (actions >= n_actions) | (actions != np.round(actions)) & ~np.isnan(actions)
     if wrong.any():
         row = int(np.argmax(wrong))

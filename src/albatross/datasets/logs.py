@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.datasets.tables import UNNAMED, Table
+from albatross.datasets.tables import UNNAMED, Table, shown
 
 _PLAIN = ("action", "reward", "propensity")
 _OPEN_BANDIT = ("item_id", "click", "propensity_score")
 _USER, _AFFINITY = "user_feature_", "user-item_affinity_"
 _FEW = 100  # whole numbers below this count the actions from 0; larger ones do if half of those up to them occur
+_MOST_ACTIONS = 1_000_000  # all of them have names here
+_MOST_CELLS = 2**30  # of indicators: 8 GB
 _ROUNDING = 1e-9  # a probability may be above 1 by so much
 
 
@@ -58,10 +60,17 @@ def read_log(
     """
     table = Table(path, unread=_AFFINITY)  # a column for every action, almost all of it 0
     if n_actions is not None:
-        checks.whole("n_actions", n_actions, least=1)
+        check_n_actions(n_actions)
     if set(_OPEN_BANDIT) <= set(table.names):
         return _open_bandit(table, items, n_actions)
     return _plain(table, items, n_actions)
+
+
+def check_n_actions(n_actions: int) -> None:
+    """A whole number, and not so large that names for all actions fill the memory."""
+    checks.whole("n_actions", n_actions, least=1)
+    if n_actions > _MOST_ACTIONS:
+        raise ValueError(f"n_actions={n_actions}, but a log has at most {_MOST_ACTIONS} actions, counted from 0")
 
 
 def _plain(table: Table, items: str | os.PathLike[str] | None, n_actions: int | None) -> Log:
@@ -107,10 +116,13 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
     distinct, places = table.labels(column)
     if not len(distinct):
         raise ValueError(f"{table.name}: {column} is missing in every row")
-    if distinct.dtype.kind != "i" and table.numeric_and_text([column])[0]:
-        numbers = table.numbers([column])[:, 0]  # refuses a name among numbers
-        row = int(np.argmax(numbers != np.round(numbers)))
-        raise ValueError(f"{table.place(row)}: {column} is {numbers[row]:g}, but actions are whole numbers or names")
+    odd = table.first_not_whole(column)
+    if odd is not None and table.numeric_and_text([column])[0]:
+        table.numbers([column])  # refuses a name among numbers
+        raise ValueError(
+            f"{table.place(odd[0])}: {column} is {shown(odd[1])}, but actions are whole numbers of up to 18 digits, "
+            "or names"
+        )
     counted = distinct.dtype.kind == "i" and distinct[-1] < max(_FEW, 2 * len(distinct), n_actions or 0)
     if counted and distinct[0] < 0:
         row = int(np.flatnonzero(places == 0)[0])
@@ -132,9 +144,8 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
     if (numbers < 0).any():
         worst = int(np.argmin(numbers))
         row = int(np.flatnonzero(places == worst)[0])
-        raise ValueError(
-            f"{table.place(row)}: {column} is {distinct[worst]}, but the {len(names)} actions are {_listed(names)}"
-        )
+        label = shown(str(distinct[worst]))
+        raise ValueError(f"{table.place(row)}: {column} is {label}, but the {len(names)} actions are {_listed(names)}")
     return _Actions(np.where(places < 0, np.nan, numbers[places]), names, features, feature_names)
 
 
@@ -159,9 +170,15 @@ def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarr
 
 def _indicators(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
     """0/1 columns for the levels of each category but the first, which the arms' biases already tell."""
-    columns, titles = [np.empty((table.n_rows, 0))], []
+    columns = [np.empty((table.n_rows, 0))]
+    titles: list[str] = []
     for name in names:
         levels, places = table.labels(name)
+        if (len(titles) + len(levels)) * table.n_rows > _MOST_CELLS:
+            raise ValueError(
+                f"{table.name}: {shown(name)} has {len(levels)} different values in {table.n_rows} rows, too many for "
+                "indicators: leave the column out"
+            )
         columns.append(places[:, None] == np.arange(1, len(levels)))
         titles += [f"{name}={level}" for level in levels[1:]]
     return np.hstack(columns).astype(np.float64), titles
@@ -255,4 +272,4 @@ def _refuse_impossible(log: Log, place: Callable[[int], str]) -> None:
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(shown, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.datasets.tables import UNNAMED, Table
+from albatross.datasets.tables import UNNAMED, Table, shown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -46,12 +46,12 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
     ([[5.0, 1.0], [1.0, 5.0]], [20, 30], [[1.0], [-1.0]])
     """
     checks.whole("rank", rank, least=1)
-    table = Table(path, headless=_HEADLESS)
+    table = Table(path, headless=_HEADLESS, titles=_USER)
     user, item, rating = (_named(table, names) for names in (_USER, _ITEM, _RATING))
     if user is None or (item is None) != (rating is None):
         raise ValueError(
             f"{table.name} needs columns user, item and rating, or user and one for every item: "
-            f"it has {', '.join(table.names[:8])}"
+            f"it has {', '.join(map(shown, table.names[:8]))}"
         )
     matrix, users, items = _wide(table, user) if item is None or rating is None else _long(table, user, item, rating)
     try:
@@ -122,7 +122,8 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
         raise ValueError(f"{table.name} has no column of ratings beside {user!r}")
     if texts:
         warnings.warn(
-            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(texts[:8])}", stacklevel=3
+            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(map(shown, texts[:8]))}",
+            stacklevel=3,
         )
     values = table.numbers(items)
     _refuse_infinite(table, np.nanmax(np.abs(values), axis=1, initial=0.0, where=~np.isnan(values)))
@@ -131,7 +132,7 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
         raise ValueError(f"{table.name} must have one row for every user, each with its own {user}")
     rows, columns = np.nonzero(~np.isnan(values))
     matrix = _stored(table, places[rows], columns, values[rows, columns], (len(users), len(items)))
-    return matrix, users, np.array(items)
+    return matrix, users, np.array(items, dtype=object)
 
 
 def _stored(

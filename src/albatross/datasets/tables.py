@@ -16,12 +16,13 @@ import numpy as np
 from albatross.datasets.extras import load
 from albatross.datasets.files import LONGEST_LINE, exact_pattern, is_gzipped, is_parquet, lines
 
-UNNAMED = ("unnamed column ", "Unnamed: ")  # how a column begins that has no name here, or had none in a data frame
+# How a column begins that has no name here, or had none in a data frame.
+UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
 _MISSING = ("", "NA", "NULL", "null", "None")
-_NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
-_WHOLE = (
-    r"[+-]?\d{1,18}(\.0*)?"  # what a 64-bit integer holds, with the .0 that data frames add where values are missing
-)
+_NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BOOLEAN")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# What a 64-bit integer holds, with the .0 that data frames add where values are missing.
+_WHOLE = r"[+-]?\d{1,18}(\.0*)?"
 
 _Source = tuple[tuple[str, ...], str, Callable[[int], str]]  # names, what to select from, SQL for the j-th value
 
@@ -29,12 +30,17 @@ _Source = tuple[tuple[str, ...], str, Callable[[int], str]]  # names, what to se
 class Table:
     """A file's columns by name, and for every row the line to name in an error.
 
-    Without a header (`headless` names the columns then, as many as there are) a file is told by a number in its first
-    line. Columns whose names begin with `unread` are listed but not kept.
+    A file has no header (`headless` names the columns then, as many as there are) if its first line has a number and
+    none of `titles`, in lower case. Columns whose names begin with `unread` are listed but not kept.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, headless: Sequence[str] = (), unread: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        headless: Sequence[str] = (),
+        titles: Sequence[str] = (),
+        unread: str | None = None,
     ) -> None:
         self._duckdb = load("duckdb", package="duckdb")
         self.path = Path(path)
@@ -45,7 +51,7 @@ class Table:
         self._has_header = True
         self._separator = ","
         self._is_parquet = is_parquet(path)
-        self.names, source, value = self._parquet() if self._is_parquet else self._text(headless)
+        self.names, source, value = self._parquet() if self._is_parquet else self._text(headless, titles)
         # Inside, columns are called c0, c1, ...: no name in a file can hide another column or DuckDB's own rowid.
         self._columns = {
             name: f"c{j}" for j, name in enumerate(self.names) if unread is None or not name.startswith(unread)
@@ -102,8 +108,7 @@ class Table:
         A missing value has place -1.
         """
         text = self._as_text(name)
-        other = f"NOT regexp_full_match({text}, '{_WHOLE}')"
-        if not self._ask(f"SELECT count(*) FROM rows WHERE {other}").fetchall()[0][0]:
+        if self.first_not_whole(name) is None:
             found = self._ask(f"SELECT CAST({text} AS BIGINT) AS n FROM rows").fetchnumpy()["n"]
             missing = np.ma.getmaskarray(found)
             distinct, places = np.unique(np.ma.getdata(found)[~missing], return_inverse=True)
@@ -113,11 +118,19 @@ class Table:
         values = self._ask(f"SELECT DISTINCT {text} FROM rows WHERE {text} IS NOT NULL").fetchall()
         names = sorted(value for (value,) in values)
         place = {None: -1, **{value: j for j, value in enumerate(names)}}
-        return np.array(names), np.array([place[value] for value in self.texts(name)])
+        return np.array(names, dtype=object), np.array([place[value] for value in self.texts(name)])
+
+    def first_not_whole(self, name: str) -> tuple[int, str] | None:
+        """The first row, and its text there, where a column is not a whole number of up to 18 digits."""
+        return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_WHOLE}')")
 
     def order(self, name: str) -> np.ndarray:
-        """The rows (n,) in ascending order of a column's text, those without it last."""
-        query = f"SELECT rowid AS i FROM rows ORDER BY {self._as_text(name)} NULLS LAST, rowid"
+        """The rows (n,) in ascending order of a column, by number if all its values are; those without it last."""
+        column = self._columns[name]
+        n_values, n_numbers = self._counts([name])[name]
+        # Numbers of more than 15 digits may be equal as floats.
+        key = f"{self._as_number(name)} NULLS LAST, {column}" if n_values == n_numbers else column
+        query = f"SELECT rowid AS i FROM rows ORDER BY {key} NULLS LAST, rowid"
         return np.asarray(self._ask(query).fetchnumpy()["i"])
 
     def place(self, row: int) -> str:
@@ -162,32 +175,38 @@ class Table:
         names = tuple(row[0] for row in self._ask(f"DESCRIBE SELECT * FROM {source}").fetchall())
         return names, f"{source} AS file({_listed('c{}', len(names))})", lambda j: f"c{j}"
 
-    def _text(self, headless: Sequence[str]) -> _Source:
+    def _text(self, headless: Sequence[str], titles: Sequence[str]) -> _Source:
         first = next(lines(self.path), b"").rstrip(b"\r\n")
         if not first.strip():
             raise ValueError(f"{self.name} has no columns: its first line is empty")
         try:
-            fields = self._fields(first.decode())
+            text = first.decode()
         except UnicodeDecodeError:
-            raise ValueError(f"{self.name}, line 1: the text is not UTF-8") from None
+            text = "\0"
+        if "\0" in text:  # every other byte is 0 in UTF-16
+            raise ValueError(f"{self.name}, line 1: the text is not UTF-8")
+        try:
+            fields = self._fields(text)
         except csv.Error as error:
             raise ValueError(f"{self.name}, line 1: the names of the columns cannot be read: {error}") from None
         self._n_records = sum(filled for _, filled in self._records())  # refuses what DuckDB would stumble over
         names = [field.strip() for field in fields]
-        if headless and any(_is_number(name) for name in names):
+        if headless and any(map(_NUMBER.fullmatch, names)) and not any(name.lower() in titles for name in names):
             self._has_header = False
             names = [*headless, *(f"{UNNAMED[0]}{j + 1}" for j in range(len(headless), len(names)))][: len(names)]
         names = [name or f"{UNNAMED[0]}{j + 1}" for j, name in enumerate(names)]
         counts = Counter(name.lower() for name in names)
         if len(counts) < len(names):
             twice = [name for name in names if counts[name.lower()] > 1][-1]
-            raise ValueError(f"{self.name}, line 1: the column {twice!r} is named twice")
+            raise ValueError(f"{self.name}, line 1: the column {shown(twice)!r} is named twice")
         return tuple(names), *(self._whitespace if self._separator == " " else self._delimited)(len(names))
 
     def _fields(self, first: str) -> list[str]:
         """The fields of the first line, which says what separates them."""
         self._separator = next((mark for mark in (",", "\t", ";", "::") if mark in first), " ")
         if self._separator == " ":
+            if first.count('"') % 2:
+                raise csv.Error("a quote is opened and never closed")
             return re.split("[ \t]+", first.strip(" \t"))
         if self._separator == "::":
             return first.split("::")
@@ -233,9 +252,13 @@ class Table:
 
     def _as_number(self, name: str) -> str:
         column = self._columns[name]
-        if self._types[column].removeprefix("U").startswith(_NUMERIC):
+        if _NUMERIC.fullmatch(self._types[column]):
             return f"CAST({column} AS DOUBLE)"
-        return f"TRY_CAST({self._as_text(name)} AS DOUBLE)"
+        text = self._as_text(name)
+        # DuckDB takes 1_0 for 10 and +-1 for -1.
+        return (
+            f"CASE WHEN NOT contains({text}, '_') AND NOT starts_with({text}, '+-') THEN TRY_CAST({text} AS DOUBLE) END"
+        )
 
     def _counts(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
         """How many values each column has, and how many of them are numbers."""
@@ -245,11 +268,16 @@ class Table:
         counts = self._ask(f"SELECT {', '.join(counted)} FROM rows").fetchall()[0]
         return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
+    def _first(self, name: str, condition: str) -> tuple[int, str] | None:
+        """The first row for which this is true, and a column's text there."""
+        found = f"SELECT min(rowid), arg_min({self._as_text(name)}, rowid) FROM rows WHERE {condition}"
+        row, text = self._ask(found).fetchall()[0]
+        return None if row is None else (row, text)
+
     def _refuse_text(self, name: str) -> None:
-        text = self._as_text(name)
-        wrong = f"{text} IS NOT NULL AND {self._as_number(name)} IS NULL"
-        row, value = self._ask(f"SELECT rowid, {text} FROM rows WHERE {wrong} ORDER BY rowid LIMIT 1").fetchall()[0]
-        raise ValueError(f"{self.place(row)}: {name} is {value!r}, not a number")
+        wrong = self._first(name, f"{self._columns[name]} IS NOT NULL AND {self._as_number(name)} IS NULL")
+        if wrong:
+            raise ValueError(f"{self.place(wrong[0])}: {shown(name)} is {shown(wrong[1])!r}, not a number")
 
     def _explained(self, error: Exception) -> ValueError:
         """DuckDB's error in one line that begins with the file and the line."""
@@ -293,12 +321,9 @@ def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) ->
         place += quoted
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def shown(text: str) -> str:
+    """A name or a value as errors show it, which may be a whole book."""
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _listed(template: str, n_columns: int) -> str:
