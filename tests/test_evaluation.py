@@ -216,10 +216,11 @@ def test_weights_that_average_too_little_betray_actions_that_the_log_does_not_ta
     actions = rng.integers(1, 4, size=900)  # never 0; 4 hardly ever
     actions[:3] = 4
     arrays = {"actions": actions, "rewards": rng.standard_normal(900), "propensities": np.full(900, 1 / 3)}
-    uniform = np.full((900, 5), 0.2)
-    with pytest.warns(UserWarning, match="it spends 180 of 900 rounds on 1 action that was never logged"):
-        assert np.isnan(ips(uniform, **arrays).value)
-    with pytest.warns(UserWarning, match=r"its weights average 0\.75 ± .* the actions of 25 % of its choices"):
+    with pytest.warns(UserWarning, match="it spends 225 of 900 rounds on 1 action that was never logged"):
+        assert np.isnan(ips(np.tile([0.25, 0.25, 0.25, 0.25, 0.0], (900, 1)), **arrays).value)
+    with pytest.warns(
+        UserWarning, match=r"weights average 0\.75 ± 0\.00 and not 1: .* the actions of 25 % of its choices"
+    ):
         assert np.isnan(ips(np.tile([0.0, 0.25, 0.25, 0.25, 0.25], (900, 1)), **arrays).value)
     assert ips(np.tile([0.0, 1 / 3, 1 / 3, 1 / 3, 0.0], (900, 1)), **arrays).reason is None
 

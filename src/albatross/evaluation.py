@@ -468,29 +468,27 @@ def _weighted(
     weights = target[np.arange(len(target)), actions] / propensities
     squares = float((weights**2).sum())
     effective = float(weights.sum()) ** 2 / squares if squares else 0.0
-    never = _never_logged(target, actions)
-    reason = _why_refused(weights, effective, propensities, never)
+    unknown = target[:, np.bincount(actions, minlength=target.shape[1]) == 0]
+    reason = _why_refused(weights, effective, propensities, unknown)
     if reason is not None:
         warnings.warn(f"{name}: no IPS, SNIPS or DR, because {reason}", stacklevel=stacklevel)
-    elif never:
+    elif unknown.any():
         warnings.warn(
-            f"{name} {never}: IPS and SNIPS leave out what they earn, DR guesses it, and replay waits for them in vain",
+            f"{name} {_spent(unknown)}: IPS and SNIPS leave out what they earn, DR guesses it, and replay waits for "
+            "them in vain",
             stacklevel=stacklevel,
         )
     return _Target(target, actions, rewards, weights, effective, reason)
 
 
-def _never_logged(target: np.ndarray, actions: np.ndarray) -> str:
-    """How often a policy takes actions that were never logged, in words; nothing where it does not."""
-    unknown = target[:, np.bincount(actions, minlength=target.shape[1]) == 0]
+def _spent(unknown: np.ndarray) -> str:
+    """How often a policy takes actions that were never logged, in words, from its probabilities (n, number) of them."""
     number = int(unknown.any(axis=0).sum())
-    if not number:
-        return ""
     kind = "action that was" if number == 1 else "actions that were"
-    return f"spends {unknown.sum():.4g} of {len(target)} rounds on {number} {kind} never logged"
+    return f"spends {unknown.sum():.4g} of {len(unknown)} rounds on {number} {kind} never logged"
 
 
-def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray, never: str) -> str | None:
+def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray, unknown: np.ndarray) -> str | None:
     """Why the log does not support off-policy estimates, in words."""
     n = weights.size
     impossible = float((1.0 - weights)[propensities >= _CERTAIN].sum())
@@ -504,13 +502,14 @@ def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray
         return f"it rests on {effective:.2g} of {n:,} rounds, and at least {fewest:.3g} are needed"
     average = float(weights.mean())
     error = float(weights.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
-    if 1.0 - average <= max(_MISSING, _DEVIATIONS * error):
+    missing = 1.0 - average
+    if missing <= max(_MISSING, _DEVIATIONS * error):
         return None
-    if never:
-        return f"it {never}"
+    if unknown.sum() > 0.5 * missing * n:
+        return f"it {_spent(unknown)}"
     return (
-        f"its weights average {average:.3g} ± {error:.1g} and not 1: the log hardly ever takes the actions of "
-        f"{100.0 * (1.0 - average):.0f} % of its choices, or the propensities are wrong"
+        f"its weights average {average:.2f} ± {error:.2f} and not 1: the log hardly ever takes the actions of "
+        f"{100.0 * missing:.0f} % of its choices, or the propensities are wrong"
     )
 
 
