@@ -58,7 +58,8 @@ def test_a_seed_may_be_as_large_as_one_likes():
 
 
 def test_a_long_value_is_shortened_in_messages():
-    assert checks.shown("x" * 1_000) == "'" + "x" * 59 + "... (1002 characters)"
+    assert checks.shown("x" * 1_000) == "'" + "x" * 100 + "...'"
+    assert checks.shown([0.5] * 1_000) == "[" + "0.5, " * 19 + "0.5," + "..."
     assert checks.shown(10**5_000) == "an integer of about 4983 digits"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 LARGEST = 1e100  # of contexts, rewards and parameters: their squares, summed, must stay finite too
 MOST_ROUNDS = 2**53  # past this, floats no longer count one by one
-_LONGEST_SHOWN = 60  # characters of a wrong value in a message
+_LONGEST_SHOWN = 100  # characters of a wrong value in a message
 _LITTLE = 1 << 24  # bytes that every machine has
 # Where Linux says how many bytes are left: on the machine, and to the container that this runs in.
 _MEMORY_FILES = {
@@ -22,13 +22,19 @@ _MEMORY_FILES = {
 }
 
 
+def shortened(text: str) -> str:
+    """How a text begins, for an error message: it may be a whole book."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
 def shown(value: Any) -> str:
-    """A wrong value for an error message, shortened where it is long."""
+    """A wrong value for an error message; of a long one, how it begins."""
+    if isinstance(value, str):
+        return repr(shortened(value))
     try:
-        text = repr(value)
+        return shortened(repr(value))
     except ValueError:  # Python refuses to print integers of more than 4,300 digits
         return f"an integer of about {value.bit_length() * 3 // 10} digits"
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
 
 
 def _number(name: str, value: Any, needed: str) -> float:

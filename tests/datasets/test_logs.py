@@ -153,7 +153,7 @@ def test_the_index_of_a_data_frame_is_no_feature(tmp_path):
 
 
 def test_errors_show_the_beginning_of_a_long_value(tmp_path):
-    with pytest.raises(ValueError, match=rf"line 4: reward is '{'x' * 60}\.\.\.', not a number$"):
+    with pytest.raises(ValueError, match=rf"line 4: reward is '{'x' * 100}\.\.\.', not a number$"):
         read_log(put(tmp_path, with_line(f"1,{'x' * 200_000},1,31,1")))
 
 

@@ -92,7 +92,7 @@ def test_lines_are_gunzipped_by_content(tmp_path):
 def test_a_missing_library_is_named_with_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text(TEXT)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ModuleNotFoundError, match=r"this needs duckdb: pip install 'albatross\[lab\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"this needs duckdb: run pip install '\.\[lab\]'"):
         Table(tmp_path / "table.csv")
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.datasets.tables import UNNAMED, Table, shown
+from albatross.checks import shortened
+from albatross.datasets.tables import UNNAMED, Table
 
 _PLAIN = ("action", "reward", "propensity")
 _OPEN_BANDIT = ("item_id", "click", "propensity_score")
@@ -120,8 +121,8 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
     if odd is not None and table.numeric_and_text([column])[0]:
         table.numbers([column])  # refuses a name among numbers
         raise ValueError(
-            f"{table.place(odd[0])}: {column} is {shown(odd[1])}, but actions are whole numbers of up to 18 digits, "
-            "or names"
+            f"{table.place(odd[0])}: {column} is {shortened(odd[1])}, but actions are whole numbers of up to 18 "
+            "digits, or names"
         )
     counted = distinct.dtype.kind == "i" and distinct[-1] < max(_FEW, 2 * len(distinct), n_actions or 0)
     if counted and distinct[0] < 0:
@@ -144,7 +145,7 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
     if (numbers < 0).any():
         worst = int(np.argmin(numbers))
         row = int(np.flatnonzero(places == worst)[0])
-        label = shown(str(distinct[worst]))
+        label = shortened(str(distinct[worst]))
         raise ValueError(f"{table.place(row)}: {column} is {label}, but the {len(names)} actions are {_listed(names)}")
     return _Actions(np.where(places < 0, np.nan, numbers[places]), names, features, feature_names)
 
@@ -176,8 +177,8 @@ def _indicators(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[st
         levels, places = table.labels(name)
         if (len(titles) + len(levels)) * table.n_rows > _MOST_CELLS:
             raise ValueError(
-                f"{table.name}: {shown(name)} has {len(levels)} different values in {table.n_rows} rows, too many for "
-                "indicators: leave the column out"
+                f"{table.name}: {shortened(name)} has {len(levels)} different values in {table.n_rows} rows, too many "
+                "for indicators: leave the column out"
             )
         columns.append(places[:, None] == np.arange(1, len(levels)))
         titles += [f"{name}={level}" for level in levels[1:]]
@@ -272,4 +273,4 @@ def _refuse_impossible(log: Log, place: Callable[[int], str]) -> None:
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(map(shown, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(shortened, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -139,20 +139,20 @@ def _what_is_wrong(fields: list[bytes]) -> str | None:
     """The first thing wrong with a line's fields, None if they are fine."""
     rating, *rest = fields
     if not math.isfinite(_number(rating)):
-        return f"the rating {_shown(rating)} is not a number"
+        return f"the rating {_text(rating)} is not a number"
     if rest and rest[0].startswith(b"qid:"):
         query = rest.pop(0)[len(b"qid:") :]
         if not _is_whole(query):
-            return f"the query {_shown(query)} is not a whole number"
+            return f"the query {_text(query)} is not a whole number"
     last = -1
     for field in rest:
         column, colon, value = field.partition(b":")
         if column == b"qid":
             return "the query (qid) must stand right after the rating"
         if not colon or not _is_whole(column) or int(column) < 0:
-            return f"{_shown(field)} is not column:value"
+            return f"{_text(field)} is not column:value"
         if not math.isfinite(_number(value)):
-            return f"column {int(column)} has the value {_shown(value)}, which is not a number"
+            return f"column {int(column)} has the value {_text(value)}, which is not a number"
         if int(column) == last:
             return f"column {last} is given twice"
         if int(column) < last:
@@ -177,6 +177,5 @@ def _is_whole(field: bytes) -> bool:
         return False
 
 
-def _shown(field: bytes) -> str:
-    text = field[:40].decode("utf-8", "replace")
-    return repr(text if len(field) <= 40 else text + "...")
+def _text(field: bytes) -> str:
+    return checks.shown(field.decode("utf-8", "replace"))

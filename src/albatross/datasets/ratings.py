@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.datasets.tables import UNNAMED, Table, shown
+from albatross.checks import shortened
+from albatross.datasets.tables import UNNAMED, Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,7 +52,7 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
     if user is None or (item is None) != (rating is None):
         raise ValueError(
             f"{table.name} needs columns user, item and rating, or user and one for every item: "
-            f"it has {', '.join(map(shown, table.names[:8]))}"
+            f"it has {', '.join(map(shortened, table.names[:8]))}"
         )
     matrix, users, items = _wide(table, user) if item is None or rating is None else _long(table, user, item, rating)
     try:
@@ -122,7 +123,7 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
         raise ValueError(f"{table.name} has no column of ratings beside {user!r}")
     if texts:
         warnings.warn(
-            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(map(shown, texts[:8]))}",
+            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(map(shortened, texts[:8]))}",
             stacklevel=3,
         )
     values = table.numbers(items)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from albatross.checks import shortened, shown
 from albatross.datasets.extras import load
 from albatross.datasets.files import LONGEST_LINE, exact_pattern, is_gzipped, is_parquet, lines
 
@@ -198,7 +199,7 @@ class Table:
         counts = Counter(name.lower() for name in names)
         if len(counts) < len(names):
             twice = [name for name in names if counts[name.lower()] > 1][-1]
-            raise ValueError(f"{self.name}, line 1: the column {shown(twice)!r} is named twice")
+            raise ValueError(f"{self.name}, line 1: the column {shown(twice)} is named twice")
         return tuple(names), *(self._whitespace if self._separator == " " else self._delimited)(len(names))
 
     def _fields(self, first: str) -> list[str]:
@@ -277,7 +278,7 @@ class Table:
     def _refuse_text(self, name: str) -> None:
         wrong = self._first(name, f"{self._columns[name]} IS NOT NULL AND {self._as_number(name)} IS NULL")
         if wrong:
-            raise ValueError(f"{self.place(wrong[0])}: {shown(name)} is {shown(wrong[1])!r}, not a number")
+            raise ValueError(f"{self.place(wrong[0])}: {shortened(name)} is {shown(wrong[1])}, not a number")
 
     def _explained(self, error: Exception) -> ValueError:
         """DuckDB's error in one line that begins with the file and the line."""
@@ -319,11 +320,6 @@ def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) ->
             return True
         quoted = line.startswith(b'"', place)  # a doubled quote is one within the value
         place += quoted
-
-
-def shown(text: str) -> str:
-    """A name or a value as errors show it, which may be a whole book."""
-    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _listed(template: str, n_columns: int) -> str:

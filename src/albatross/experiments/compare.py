@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from albatross import environments, policies
+from albatross import checks, environments, policies
 from albatross.report import figures
 from albatross.report.intervals import margin
 from albatross.simulation import Run
@@ -94,15 +94,10 @@ class Unreadable(Exception):
     """Not a call with literals and policies for its keywords."""
 
 
-def shown(text: str) -> str:
-    """A text as an error shows it: in quotes, and only how it begins if it is long."""
-    return repr(text if len(text) <= 200 else text[:200] + "...")
-
-
 def call_parts(text: str) -> tuple[str, str]:
     """The name of a call, and what follows its opening parenthesis."""
     if len(text) > _LONGEST:
-        raise ValueError(f"{shown(text)} has {len(text):,} characters: at most {_LONGEST:,} are read")
+        raise ValueError(f"{checks.shown(text)} has {len(text):,} characters: at most {_LONGEST:,} are read")
     name, _, rest = text.partition("(")
     return name, rest
 
@@ -117,7 +112,7 @@ def split_names(text: str) -> list[str]:
     for position, letter in enumerate(text + ","):
         depth += (letter == "(") - (letter == ")")
         if depth < 0 or (depth > 0 and position == len(text)):
-            raise ValueError(f"the parentheses in {shown(text)} do not match")
+            raise ValueError(f"the parentheses in {checks.shown(text)} do not match")
         if letter == "," and depth == 0:
             names.append(text[start:position].strip())
             start = position + 1
@@ -140,14 +135,14 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
             raise ValueError("there is no oracle here: only `albatross compare` knows what to tell one")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in policies.CATALOGUE:
-        raise ValueError(f"there is no policy {shown(name)}{_instead(name)}")
+        raise ValueError(f"there is no policy {checks.shown(name)}{_instead(name)}")
     kind = policies.CATALOGUE[name].policy
     given: dict[str, Any] = {}
     if rest:
         try:
             given = keywords(rest, lambda node: _value(node, known))
         except Unreadable:
-            raise ValueError(f"cannot read {shown(text)}: write it as {name}(parameter=value, ...)") from None
+            raise ValueError(f"cannot read {checks.shown(text)}: write it as {name}(parameter=value, ...)") from None
     return _make(name, kind, given, known)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from albatross import environments, policies, simulate
+from albatross import checks, environments, policies, simulate
 from albatross.environments import Ball, FixedArms, Mixture
 from albatross.experiments import compare, results
 from albatross.protocol import on_ball
@@ -171,14 +171,14 @@ def read_problem(text: str) -> Problem:
         kind, given = kinds[name], compare.keywords(rest, compare.literal)
     except (KeyError, compare.Unreadable):
         raise ValueError(
-            f"cannot read {compare.shown(text)}: write an environment ({', '.join(kinds)}) with its parameters, as in "
+            f"cannot read {checks.shown(text)}: write an environment ({', '.join(kinds)}) with its parameters, as in "
             "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)"
         ) from None
     horizon = given.pop("horizon", 5_000)
     try:
         env = kind(**given)
     except (TypeError, OverflowError) as error:  # a number too large for a float, say
-        raise ValueError(f"{compare.shown(text)}: {error}") from None
+        raise ValueError(f"{checks.shown(text)}: {error}") from None
     return Problem(env, horizon, quick=True, biases=isinstance(env, Mixture))
 
 
