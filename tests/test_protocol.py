@@ -439,6 +439,32 @@ def test_a_policy_whose_choice_cannot_be_played_is_named_and_nothing_changes(pol
         probabilities(policy, log, trained_on=slice(5), rows=slice(5, 9))
 
 
+@numba.njit
+def refuse_negative(reward):
+    if reward < 0.0:
+        raise ValueError("no debts")
+
+
+class Proud(Optimist):
+    """An optimist whose update raises."""
+
+
+@update.register
+def update_proud(policy: Proud, state, choice, reward, n):
+    refuse_negative(reward)
+    state.counts[choice.arm] += n
+
+
+def test_a_decision_stays_pending_where_the_policy_raises():
+    agent = Agent(Proud(), n_arms=2, dim=1)
+    decision = agent.select(np.ones((2, 1)))
+    with pytest.raises(ValueError, match="no debts"):
+        agent.update(decision, -1.0)
+    assert agent.diagnostics()["pending"] == 1
+    agent.update(decision, 1.0)
+    assert agent.diagnostics()["counts"].sum() == 1.0
+
+
 def test_an_arm_that_is_not_eligible_cannot_be_chosen():
     agent = Agent(Reckless(1, 0.0), n_arms=5, dim=2)
     agent.select(np.ones((5, 2)))

@@ -209,13 +209,15 @@ class Agent:
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
-            self._learn(self._parameters, self._state, self._settle(name), reward)
+            self._learn(self._parameters, self._state, self._choice(name), reward)
+            self._take_off(name)  # only now: the decision stays pending if the policy raises
 
     def drop(self, decision: Decision | str) -> None:
         """Forget a decision, or a decision's id, whose reward will never come."""
         name = decision.id if isinstance(decision, Decision) else decision
         with self._lock:
-            self._settle(name)
+            self._choice(name)
+            self._take_off(name)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all.
@@ -341,16 +343,18 @@ class Agent:
         retry = arm_to_retry(self._made, self.n_arms)
         return Offer(contexts, eligible, self._pending_of_arm, retry)
 
-    def _settle(self, name: Any) -> tuple[int, np.ndarray, float, float, float, np.ndarray]:
-        """Take a decision off the pending ones; returns the fields of its choice."""
-        kept = self._pending.pop(name, None) if isinstance(name, str) else None
+    def _choice(self, name: Any) -> tuple[int, np.ndarray, float, float, float, np.ndarray]:
+        """The fields of a pending decision's choice."""
+        kept = self._pending.get(name) if isinstance(name, str) else None
         if kept is None:
             raise UnknownDecision(self._why_unknown(name))
-        self._pending_of_arm[kept[0]] -= 1
         return kept
 
+    def _take_off(self, name: Any) -> None:
+        self._pending_of_arm[self._pending.pop(name)[0]] -= 1
+
     def _forget_oldest(self) -> None:
-        self._settle(next(iter(self._pending)))
+        self._take_off(next(iter(self._pending)))
         self._forgotten += 1
 
     def _why_unknown(self, name: Any) -> str:
