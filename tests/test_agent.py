@@ -342,6 +342,17 @@ def test_a_first_play_that_is_never_rewarded_does_not_starve_its_arm(policy):
     agent.update(lost, 5.0)  # late, but not too late
 
 
+def test_an_arm_that_is_eligible_in_step_with_the_decisions_is_not_starved():
+    agent, lost = make(policies.UCB(sigma=0.1)), False
+    for t in range(3_000):
+        decision = agent.select(CONTEXTS[0], eligible=[0, 1] if t % 10 == 9 else [0, 1, 2])
+        if decision.arm == 2 and not lost:
+            lost = True
+        else:
+            agent.update(decision, 2.0 * (decision.arm == 2))
+    assert agent.diagnostics()["pulls"][2] > 1_500
+
+
 def test_a_dropped_decision_is_no_longer_waited_for_and_teaches_nothing():
     agent = make(OFUL_PLUS)
     one, two = agent.select(CONTEXTS[0]), agent.select(CONTEXTS[1])

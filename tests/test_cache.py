@@ -35,10 +35,15 @@ def test_a_folder_that_others_may_write_to_is_not_used(home, which, mode):
     assert cache.private_folder("one") is None
 
 
-def test_a_folder_that_others_may_replace_is_not_used(home):
+def test_a_folder_that_others_may_replace_is_not_used(home, monkeypatch):
     home.mkdir()
     home.chmod(0o777)
     assert cache.private_folder("one") is None
+    home.chmod(0o775)
+    monkeypatch.setattr(cache, "_is_own_group", lambda gid: False)
+    assert cache.private_folder("one") is None
+    monkeypatch.setattr(cache, "_is_own_group", lambda gid: True)
+    assert cache.private_folder("one") == home / "albatross" / "one"
     home.chmod(0o1777)  # sticky, as /tmp: others can add to it, but replace nothing of ours
     assert cache.private_folder("one") == home / "albatross" / "one"
 

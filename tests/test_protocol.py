@@ -344,14 +344,16 @@ def test_an_arm_whose_turn_it_is_gets_another_first_play_although_one_is_pending
     assert pick_best(np.array([9.0, inf, inf]), offer([1, 1, 0], [0, 1, 1], retry=2), order) == 0
     assert pick_best(np.array([9.0, 1.0, inf]), offer([1, 1, 1], [0, 1, 1], retry=1), order) == 0
     assert pick_best(np.array([inf, inf, inf]), offer([1, 1, 1], [1, 2, 3], retry=2), order) == 0
-    turns = [arm_to_retry(decision, 3) for decision in range(50)]
-    assert [(decision, arm) for decision, arm in enumerate(turns) if arm >= 0] == [
-        (9, 0),
-        (19, 1),
-        (29, 2),
-        (39, 0),
-        (49, 1),
-    ]
+
+
+def test_turns_come_for_every_arm_and_in_step_with_nothing():
+    turns = np.array([arm_to_retry(decision, 3) for decision in range(30_000)])
+    for period in (1, 2, 3, 7, 10, 16, 30, 64):
+        for phase in range(period):
+            part = turns[phase::period]
+            shares = np.bincount(part[part >= 0], minlength=3) / part.size
+            assert np.abs(shares - 1 / 30).max() < 5 * np.sqrt(1 / 30 / part.size)
+    assert arm_to_retry(2**53, 3) in (-1, 0, 1, 2)
 
 
 # -------------------------------------------------------------------------------- a policy that cannot be followed
@@ -384,6 +386,8 @@ def update_careless(policy: Careless, state, choice, reward, n):
 class Reckless(NamedTuple):
     arm: int
     score: float
+    propensity: float = 1.0
+    extra: int = 0  # features and tags that there should not be
 
 
 @init.register
@@ -393,7 +397,8 @@ def init_reckless(policy: Reckless, n_arms, dim, rng):
 
 @select.register
 def select_reckless(policy: Reckless, state, offer, noise):
-    return Choice(policy.arm, offer.contexts[0], policy.score, 0.0, 1.0, np.empty(0))
+    action = np.ones(offer.contexts.shape[1] + policy.extra)
+    return Choice(policy.arm, action, policy.score, 0.0, policy.propensity, np.ones(policy.extra))
 
 
 @update.register
@@ -408,9 +413,11 @@ def update_reckless(policy: Reckless, state, choice, reward, n):
         (Careless(1), "Careless gave 7 scores and 7 widths for 5 arms"),
         (Careless(2), "Careless gave 5 scores and 1 widths for 5 arms"),
         (Careless(3), "Careless gave arm 3 the score nan"),
-        (Reckless(-1, 0.0), "Reckless chose arm -1 with score 0.0: it must be one of the eligible arms"),
+        (Reckless(-1, 0.0), "Reckless chose arm -1 with score 0.0, .* needed are one of the eligible arms"),
         (Reckless(5, 0.0), "Reckless chose arm 5"),
         (Reckless(1, np.nan), "Reckless chose arm 1 with score nan"),
+        (Reckless(1, 0.0, propensity=5.0), "Reckless chose arm 1 with score 0.0, propensity 5.0"),
+        (Reckless(1, 0.0, propensity=-1.0), "Reckless chose arm 1 with score 0.0, propensity -1.0"),
     ],
     ids=str,
 )
@@ -465,10 +472,32 @@ def test_a_decision_stays_pending_where_the_policy_raises():
     assert agent.diagnostics()["counts"].sum() == 1.0
 
 
+def test_an_action_or_a_tag_of_the_wrong_length_is_refused():
+    policy, message = (
+        Reckless(1, 0.0, extra=4_000),
+        "4002 features and a tag of 4000: needed .* 2 features and a tag of 0",
+    )
+    agent, fleet = Agent(policy, n_arms=5, dim=2), Fleet(policy, n_users=1, n_arms=5, dim=2)
+    with pytest.raises(ValueError, match=message):
+        agent.select(np.ones((5, 2)))
+    with pytest.raises(ValueError, match=message):
+        fleet.select([0], np.ones((1, 5, 2)))
+
+
+def test_a_fleet_keeps_what_its_policy_could_not_learn():
+    fleet = Fleet(Proud(), n_users=1, n_arms=3, dim=1)
+    choices = fleet.select([0, 0, 0], np.ones((3, 3, 1)))
+    with pytest.raises(ValueError, match="no debts"):
+        fleet.update(choices, [1.0, -1.0, 1.0])
+    assert fleet.diagnostics(0)["counts"].sum() == 1.0
+    fleet.update(choices.rows([1, 2]), [1.0, 1.0])
+    assert fleet.diagnostics(0)["counts"].sum() == 3.0
+
+
 def test_an_arm_that_is_not_eligible_cannot_be_chosen():
     agent = Agent(Reckless(1, 0.0), n_arms=5, dim=2)
     agent.select(np.ones((5, 2)))
-    with pytest.raises(ValueError, match=r"chose arm 1 with score 0.0: .* eligible arms \[0, 2\]"):
+    with pytest.raises(ValueError, match=r"chose arm 1 with score 0.0, .* eligible arms \[0, 2\]"):
         agent.select(np.ones((5, 2)), eligible=[0, 2])
 
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 import zipfile
@@ -92,6 +93,46 @@ def test_pending_decisions_that_cannot_be_are_refused(field, changed):
         Agent.load(packed(arrays, **{f"pending/{field}": changed(arrays[f"pending/{field}"])}))
 
 
+@pytest.mark.parametrize(
+    ("policy", "name", "value"),
+    [
+        (policies.SFOFUL(), "unseen", 2.0**60),
+        (policies.SFOFUL(), "unseen", -1.0),
+        (policies.EBUCB(), "pulls", np.inf),
+        (policies.EBLinTS(), "pulls", -1e300),
+        (policies.NAOFUL(), "pulls", np.nan),
+        (policies.UCB(), "reward_sum", np.inf),
+    ],
+)
+def test_numbers_that_would_lead_astray_or_never_end_are_refused(policy, name, value):
+    arrays = members(played(policy))
+    (found,) = [key for key in arrays if key.endswith(f"{name}")]
+    arrays[found].flat[0] = value
+    with pytest.raises(UnreadableFile):
+        Agent.load(packed(arrays))
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e300, -7.0, 0.0])
+def test_a_unit_that_is_no_length_is_refused(value):
+    agent, fleet = played(policies.Albatross()), Fleet(n_users=1, n_arms=N_ARMS, dim=DIM)
+    arrays = members(agent)
+    arrays["pending/tag"][0, 0] = value
+    with pytest.raises(UnreadableFile):
+        Agent.load(packed(arrays))
+    choices = fleet.select([0], np.ones((1, N_ARMS, DIM)))
+    with pytest.raises(ValueError, match="were changed"):
+        fleet.update(choices._replace(tags=np.full_like(choices.tags, value)), [1.0])
+
+
+@pytest.mark.parametrize("header", [["albatross-agent"], "albatross-agent", {"albatross-agent": 1}, 7])
+def test_a_header_of_another_kind_is_refused(header):
+    file = io.BytesIO()
+    np.savez(file, **members(played(LINTS)) | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    file.seek(0)
+    with pytest.raises(UnreadableFile):
+        Agent.load(file)
+
+
 def test_a_header_with_wrong_entries_is_refused():
     arrays = members(played(LINTS))
     ids = json.loads(arrays["header"].tobytes())["pending"]
@@ -150,6 +191,19 @@ def test_a_small_file_that_claims_a_large_state_is_refused_at_a_small_price(poli
         with pytest.raises(UnreadableFile, match="larger than this file"):
             Agent.load(file)
         assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_bases_are_refused_at_a_small_price():
+    many = [{"name": "SupLinUCB", "parameters": {"horizon": 2**53}}] * 2_000
+    policy = {"name": "Corral", "parameters": {"horizon": 100, "bases": many}}
+    file = packed(members(Agent(policies.UCB(), n_arms=64, dim=64)), {"policy": policy})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableFile, match="larger than this file"):
+            Agent.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
     finally:
         tracemalloc.stop()
 
@@ -260,12 +314,26 @@ def test_what_a_killed_save_left_is_removed_by_the_next_one_and_what_is_being_wr
         assert len(left) == 2
         for each in left:
             os.utime(each, (time.time() - 3_600,) * 2)
-        (tmp_path / ".agent*-notours").write_bytes(b"")
+        (tmp_path / ".agent*-20240131").write_bytes(b"")
+        os.utime(tmp_path / ".agent*-20240131", (0, 0))
+        os.mkfifo(tmp_path / ".agent*-pipe.albatross-saving")
         played(LINTS).save(path)
-        assert len(list(tmp_path.iterdir())) == 3  # the agent, what is not ours, and what is being written
+        assert len(list(tmp_path.iterdir())) == 4  # the agent, what is not ours, and what is being written
         writing.stdin.close()
         assert writing.wait(30) == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == [".agent*-notours", "agent*"]
+    names = sorted(each.name for each in tmp_path.iterdir())
+    assert names == [".agent*-20240131", ".agent*-pipe.albatross-saving", "agent*"]
+
+
+def test_a_pipe_that_is_saved_to_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    agent, received = played(LINTS), []
+    reader = threading.Thread(target=lambda: received.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    agent.save(tmp_path / "pipe")
+    reader.join(30)
+    assert (tmp_path / "pipe").is_fifo()
+    assert repr(Agent.load(io.BytesIO(received[0]))) == repr(agent)
 
 
 def test_open_files_are_written_and_read(tmp_path):

@@ -135,13 +135,13 @@ class Agent:
     ) -> None:
         self.policy, self.n_arms, self.dim, self.max_pending = policy, n_arms, dim, max_pending
         self._parameters, self._state, self._rng = parameters, state, rng
-        self._noise_size = noise_size(parameters, n_arms, dim)
+        self._noise_size, self._tag_size = noise_size(parameters, n_arms, dim), tag_size(parameters)
         self._no_noise = np.empty(0)
         self._ball = np.zeros((1, dim)) if on_ball(policy) else None  # what is offered there: no arms to choose from
         self._all_eligible = np.ones(n_arms, bool)
         self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
-        contexts, tag = np.zeros((n_arms, dim)), np.zeros(tag_size(parameters))
+        contexts, tag = np.zeros((n_arms, dim)), np.zeros(self._tag_size)
         self._decide = decide.prepared(
             parameters, state, contexts, self._all_eligible, self._pending_of_arm, 0, self._no_noise
         )
@@ -177,7 +177,7 @@ class Agent:
             sound, kept = self._decide(
                 self._parameters, self._state, contexts, mask, self._pending_of_arm, self._made, noise
             )
-            if not sound:
+            if not sound or kept[5].size != self._tag_size:
                 if rewind:
                     self._rng.bit_generator.state = rewind
                 checks.finite_array("contexts", contexts, (self.n_arms, self.dim))
@@ -363,7 +363,7 @@ class Agent:
             return f"{name!r} is not a decision: give what select returned, or its id"
         if prefix != self._name:
             return f"decision {name} was made by another agent, or was rewarded before this one was loaded"
-        if not 1 <= int(number) <= self._made:
+        if len(number) > 20 or not 1 <= int(number) <= self._made:
             return f"decision {name} was never made"
         return f"decision {name} is not pending: it was rewarded before, or forgotten ({self._forgotten} were)"
 
@@ -402,6 +402,9 @@ class Agent:
             for name, least in (("n_arms", 1), ("dim", 1), ("max_pending", 1), ("made", 0), ("forgotten", 0)):
                 checks.whole(name, header[name], least=least)
             n_arms, dim = header["n_arms"], header["dim"]
+            checks.indices("made", np.array(header["made"]), checks.MOST_ROUNDS)
+            if on_ball(policy) and n_arms != 1:
+                raise ValueError("the unit ball has no arms")
             parameters, template = saving.new_state(policy, n_arms, dim, None, most_bytes=saved.nbytes)
             state = saved.state(parameters, template)
             agent = cls.__new__(cls)
@@ -429,8 +432,9 @@ class Agent:
         checks.finite_array("pending/action", actions, actions.shape)
         if np.isnan(scores).any():
             raise ValueError("pending/score must hold numbers")
-        if not (np.isnan(propensities) | ((propensities > 0.0) & (propensities <= 1.0))).all():
+        if not (np.isnan(propensities) | ((propensities > 0.0) & (propensities <= 1.0 + 1e-9))).all():
             raise ValueError("pending/propensity must be above 0 and at most 1, or NaN")
+        checks.tags("pending/tag", tags)
         check_tags(self._parameters, self._state, tags)
         for name, (arm, action, score, width, propensity, tag) in zip(names, zip(*columns, strict=True), strict=True):
             self._pending[name] = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())

@@ -10,6 +10,12 @@ import os
 import stat
 from pathlib import Path
 
+try:
+    import grp
+    import pwd
+except ImportError:  # Windows has neither
+    pass
+
 
 def private_folder(*names: str) -> Path | None:
     """`albatross/...` in the user's cache folder, made with mode 700; None if it is not the user's alone."""
@@ -57,5 +63,16 @@ def _guarded(folder: Path) -> bool:
     if not hasattr(os, "geteuid"):
         return True
     found = folder.stat()
-    trusted = found.st_uid in (0, os.geteuid())
-    return trusted and (not found.st_mode & stat.S_IWOTH or bool(found.st_mode & stat.S_ISVTX))
+    if found.st_uid not in (0, os.geteuid()):
+        return False
+    others = stat.S_IWOTH if _is_own_group(found.st_gid) else stat.S_IWOTH | stat.S_IWGRP
+    return not found.st_mode & others or bool(found.st_mode & stat.S_ISVTX)  # sticky: only owners may rename
+
+
+def _is_own_group(gid: int) -> bool:
+    """Whether it is the group of this user alone that many systems make for each user."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return user.pw_gid == gid and group.gr_name == user.pw_name and not set(group.gr_mem) - {user.pw_name}

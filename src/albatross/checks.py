@@ -171,6 +171,12 @@ def indices(name: str, values: np.ndarray, most: Any) -> None:
         raise ValueError(f"{name} holds {values[wrong][0]:g}, which no run leads to")
 
 
+def tags(name: str, values: np.ndarray) -> None:
+    """Numbers of a size that products of contexts have, or NaN."""
+    if (np.abs(values) > LARGEST**2).any():
+        raise ValueError(f"{name} holds numbers that are larger than {LARGEST**2:g}")
+
+
 def covariance(name: str, value: Any, dim: int) -> np.ndarray:
     """A symmetric (d, d) matrix without negative eigenvalues."""
     array = finite_array(name, value, (dim, dim)).copy()

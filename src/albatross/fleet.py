@@ -97,10 +97,11 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
     """One choice for each event, one after the other: a user may come twice. The event of an unsound choice, or -1."""
     for event in range(users.size):
         user = users[event]
-        retry = arm_to_retry(decisions[user], pending.shape[1])
+        retry = arm_to_retry(int(decisions[user]), pending.shape[1])
         offer = Offer(contexts[event], eligible[event], pending[user], retry)
         choice = select(policy, state_of(states, user), offer, noise[event])
-        if not is_sound(choice, offer):
+        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size == choices.tags.shape[1]
+        if not (fits and is_sound(choice, offer)):
             return event
         pending[user, choice.arm] += 1
         decisions[user] += 1
@@ -116,8 +117,8 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
 
 
 @entry
-def learn(policy, states, choices, rewards):
-    """One reward an event."""
+def learn(policy, states, choices, rewards, learnt):
+    """One reward for each event; `learnt` (1,) counts them."""
     for event in range(rewards.size):
         choice = Choice(
             choices.arms[event],
@@ -128,6 +129,7 @@ def learn(policy, states, choices, rewards):
             choices.tags[event],
         )
         update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
+        learnt[0] += 1
 
 
 # ------------------------------------------------------------------------------------------------------ the fleet
@@ -226,20 +228,25 @@ class Fleet:
         mask = self._mask(eligible, table)
         scores, widths, propensities = np.empty((3, m))
         tags = np.empty((m, tag_size(self._parameters)))
-        choices = Choices(users, np.empty(m, np.int64), np.empty((m, self.dim)), scores, widths, propensities, tags)
+        arms = np.full(m, -1)  # until they are chosen
+        choices = Choices(users, arms, np.empty((m, self.dim)), scores, widths, propensities, tags)
         with self._lock:
             before = self._rng.bit_generator.state
             noise = self._rng.standard_normal((m, noise_size(self._parameters, self.n_arms, self.dim)))
             counted = (self._pending, self._decisions)
-            wrong = choose(self._parameters, self._states, users, contexts, mask, *counted, noise, choices)
-            if wrong >= 0:
+            try:
+                wrong = choose(self._parameters, self._states, users, contexts, mask, *counted, noise, choices)
+                if wrong >= 0:
+                    user = users[wrong]
+                    retry = arm_to_retry(int(self._decisions[user]), self.n_arms)
+                    offer = Offer(contexts[wrong], mask[wrong], self._pending[user], retry)
+                    refuse_choice(self._parameters, state_of(self._states, user), offer, noise[wrong])
+            except BaseException:
+                chosen = arms >= 0
+                np.subtract.at(self._decisions, users[chosen], 1)
+                np.subtract.at(self._pending, (users[chosen], arms[chosen]), 1)
                 self._rng.bit_generator.state = before
-                np.subtract.at(self._decisions, users[:wrong], 1)
-                np.subtract.at(self._pending, (users[:wrong], choices.arms[:wrong]), 1)
-                user = users[wrong]
-                retry = arm_to_retry(int(self._decisions[user]), self.n_arms)
-                offer = Offer(contexts[wrong], mask[wrong], self._pending[user], retry)
-                refuse_choice(self._parameters, state_of(self._states, user), offer, noise[wrong])
+                raise
         return choices
 
     def update(self, choices: Choices, rewards: Any) -> None:
@@ -248,7 +255,12 @@ class Fleet:
         rewards = checks.finite_array("rewards", rewards, (len(choices.users),))
         with self._lock:
             self._settle(choices)
-            learn(self._parameters, self._states, choices, rewards)
+            learnt = np.zeros(1, np.int64)
+            try:
+                learn(self._parameters, self._states, choices, rewards, learnt)
+            except BaseException:  # the policy's own: what was not learnt stays pending
+                np.add.at(self._pending, (choices.users[learnt[0] :], choices.arms[learnt[0] :]), 1)
+                raise
 
     def drop(self, choices: Choices) -> None:
         """Say that these choices will never be rewarded."""
@@ -292,7 +304,7 @@ class Fleet:
         if not isinstance(choices, Choices):
             raise ValueError(f"choices must be what select returned, or some rows of it, not {type(choices).__name__}")
         users = self._known(choices.users)
-        m, arms = len(users), np.ascontiguousarray(choices.arms)
+        m, arms = len(users), np.ascontiguousarray(checks.numbers("arms", choices.arms))
         unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # any will do
         try:
             if arms.shape != (m,) or arms.dtype != np.int64:
@@ -303,6 +315,7 @@ class Fleet:
             actions = checks.finite_array("actions", choices.actions, (m, self.dim))
             scores, widths, propensities = (checks.real_array(*column, (m,)) for column in unchecked)
             tags = checks.real_array("tags", choices.tags, (m, tag_size(self._parameters)))
+            checks.tags("tags", tags)
             check_tags(self._parameters, self._states, tags)
         except ValueError as error:
             raise ValueError(
@@ -356,6 +369,8 @@ class Fleet:
                 checks.whole(name, header[name], least=1)
             if horizon is not None:
                 checks.rounds("horizon", horizon)
+            if on_ball(policy):
+                raise ValueError("a fleet plays finitely many arms, not the unit ball")
             fleet = cls.__new__(cls)
             fleet.policy, fleet.n_arms, fleet.dim, fleet.horizon = policy, n_arms, dim, horizon
             fleet._parameters, user = saving.new_state(policy, n_arms, dim, horizon, most_bytes=saved.nbytes // n_users)

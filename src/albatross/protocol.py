@@ -85,11 +85,11 @@ def _name_files_apart(dispatcher: Any) -> None:
         files._data_name = lambda number: f"{_PROCESS}-{os.getpid()}-{numbered(number)}"  # a fork has the same token
 
 
-def _is_ours(parameters: Any) -> bool:
+def is_ours(parameters: Any) -> bool:
     """Whether a policy and all that it holds are defined in this package."""
     parts = parameters if isinstance(parameters, tuple) else ()
     ours = not hasattr(parameters, "_fields") or type(parameters).__module__.startswith("albatross.")
-    return ours and all(_is_ours(part) for part in parts)
+    return ours and all(is_ours(part) for part in parts)
 
 
 class entry:
@@ -101,11 +101,11 @@ class entry:
 
     def __call__(self, *args: Any) -> Any:
         # Somebody else's policy is not cached on disk, because the cache could not see its file change.
-        return (self._cached if _is_ours(args[0]) else self._fresh)(*args)
+        return (self._cached if is_ours(args[0]) else self._fresh)(*args)
 
     def prepared(self, *examples: Any) -> Any:
         """The function for arguments of exactly these types, which are not looked at again: 0.8 us a call, not 5."""
-        function = self._cached if _is_ours(examples[0]) else self._fresh
+        function = self._cached if is_ours(examples[0]) else self._fresh
         if not hasattr(function, "compile"):  # Numba is switched off
             return function
         return function.compile(tuple(numba.typeof(example) for example in examples))
@@ -176,7 +176,7 @@ class Offer(NamedTuple):
     contexts: np.ndarray  # (K, d) one row an arm
     eligible: np.ndarray  # (K,) bool
     pending: np.ndarray  # (K,) int64, decisions for each arm whose reward has not come yet
-    retry: int  # an arm that may get another first play although one is pending, -1 for none: see arm_to_retry
+    retry: int  # an arm that may get another first play although one is pending, -1 if none: see arm_to_retry
 
 
 class Choice(NamedTuple):
@@ -276,7 +276,7 @@ def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
 
 
-_RETRY_EVERY = 10  # decisions
+_RETRY_EVERY = 10  # decisions, on average
 
 score = generic("score")  # score(policy, state, offer, noise) -> scores (K,), widths (K,); +inf asks for a first play
 
@@ -304,11 +304,15 @@ def pick_uniformly(eligible, z):
 
 @compiled
 def arm_to_retry(decision, n_arms):
-    """The arm whose turn it is to be asked for a first play again: one every tenth decision, counted from 0, or -1.
+    """The arm that may be asked for a first play again: any of them in about every tenth decision, else -1.
 
-    A reward may be lost. If a first play were waited for without end, its arm would never be played again.
+    A reward may be lost. If a first play were waited for without end, its arm would never be played again. Which
+    decisions and arms these are is a hash of the decision's number: nothing that recurs can fall in step with it.
     """
-    return (decision // _RETRY_EVERY) % n_arms if decision % _RETRY_EVERY == _RETRY_EVERY - 1 else -1
+    mixed = (decision % 2**32 * 1_664_525 + 1_013_904_223) % 2**32
+    mixed = (mixed ^ (mixed >> 16)) * 69_069 % 2**32
+    mixed ^= mixed >> 15
+    return (mixed // _RETRY_EVERY) % n_arms if mixed % _RETRY_EVERY == 0 else -1
 
 
 @compiled
@@ -360,8 +364,14 @@ hold = generic("hold", _hold_once)  # hold(policy, state, choice) -> rounds for 
 
 @compiled
 def is_sound(choice, offer):
-    """Whether the choice is one of the eligible arms, with a score that is a number."""
-    return 0 <= choice.arm < offer.eligible.size and offer.eligible[choice.arm] and choice.score == choice.score
+    """Whether the choice is one of the eligible arms, with a score that is a number and a probability that is one."""
+    known = choice.propensity == choice.propensity
+    return (
+        0 <= choice.arm < offer.eligible.size
+        and offer.eligible[choice.arm]
+        and choice.score == choice.score
+        and not (known and not 0.0 < choice.propensity <= 1.0 + 1e-9)
+    )
 
 
 def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> NoReturn:
@@ -371,8 +381,10 @@ def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> N
         choice = select(policy, state, offer, noise)
         eligible = np.flatnonzero(offer.eligible).tolist()
         raise ValueError(
-            f"{name} chose arm {choice.arm} with score {choice.score}: it must be one of the eligible arms "
-            f"{checks.shown(eligible)}, and its score a number"
+            f"{name} chose arm {choice.arm} with score {choice.score}, propensity {choice.propensity}, "
+            f"{choice.action.size} features and a tag of {choice.tag.size}: needed are one of the eligible arms "
+            f"{checks.shown(eligible)}, a score that is a number, a probability or NaN, {offer.contexts.shape[1]} "
+            f"features and a tag of {tag_size(policy)}"
         )
     scores, widths = score(policy, state, offer, noise)
     if scores.size != n_arms or widths.size != n_arms:

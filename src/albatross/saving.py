@@ -22,9 +22,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from albatross import policies
+from albatross import checks, policies
 from albatross.errors import UnreadableFile
-from albatross.protocol import check_state, init, resolve
+from albatross.protocol import check_state, init, is_ours, is_policy, resolve
 
 try:
     import fcntl
@@ -35,9 +35,10 @@ FORMAT = 1  # of a saved file; raise it whenever an older file would be read wro
 KINDS = ("agent", "fleet")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
+_TEMPORARY = ".albatross-saving"  # how the names of temporary files end
 _JUST_MADE = 60.0  # seconds in which a temporary file may not have its lock yet
-_SMALL = 64  # arms and features for which any state is small
 _AFFORDABLE = 1 << 28  # bytes that a file may cost although it is smaller
+_COUNTS = ("pulls", "plays", "counts")  # names of arrays that count plays
 
 
 # ----------------------------------------------------------------------------------------------- states as arrays
@@ -75,22 +76,28 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
     To know how large a state is takes building it. It grows with arms and features, so smaller ones are built first:
     where one of them has more bytes than the file, the claim is false.
     """
-    size, sizes_known = _SMALL, False
+    too_large = ValueError(f"a state for {n_arms} arms and {dim} features is larger than this file")
+    size, sizes_known = 1, False
     while size < max(n_arms, dim):
+        arms, features = min(n_arms, size), min(dim, size)
+        size *= 2
         try:
-            arms, features = min(n_arms, size), min(dim, size)
             smaller = init(resolve(policy, arms, features, horizon), arms, features, np.random.default_rng(0))
         except ValueError:  # a policy for this number of features alone
-            smaller = ()
-        found = sum(array.nbytes for _, array in leaves(smaller))
-        sizes_known = sizes_known or found > 0
-        if found > most_bytes:
-            raise ValueError(f"a state for {n_arms} arms and {dim} features is larger than this file")
-        size *= 2
-    if size > _SMALL and not sizes_known and 8 * dim**2 > most_bytes + _AFFORDABLE:
-        raise ValueError(f"a state for {dim} features is larger than this file")
+            continue
+        sizes_known = True
+        if sum(array.nbytes for _, array in leaves(smaller)) > most_bytes:
+            raise too_large
+    if not sizes_known and 8 * _n_policies(policy) * dim**2 > most_bytes + _AFFORDABLE:
+        raise too_large
     parameters = resolve(policy, n_arms, dim, horizon)
     return parameters, init(parameters, n_arms, dim, np.random.default_rng(0))
+
+
+def _n_policies(policy: Any) -> int:
+    """The policy and all that it holds."""
+    parts = policy if type(policy) is tuple else vars(policy).values() if is_dataclass(policy) else ()
+    return int(is_policy(policy)) + sum(_n_policies(part) for part in parts)
 
 
 # ---------------------------------------------------------------------------------- policies and generators in JSON
@@ -156,13 +163,23 @@ def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str
     """Write to an open binary file, or to a path: whoever reads that sees the old file or the whole new one."""
     text = json.dumps({f"albatross-{kind}": FORMAT, **header})
     members: Any = {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
-    if isinstance(target, str | os.PathLike):
+    if not isinstance(target, str | os.PathLike):
+        _write_all(target, members)
+    elif Path(target).exists() and not Path(target).is_file():  # a pipe or a device stays what it is
+        with open(target, "wb") as file:
+            _write_all(file, members)
+    else:
         with replacing(Path(target)) as file:
             np.savez(file, **members)
-    else:
-        whole = io.BytesIO()  # a socket or a pipe cannot seek
-        np.savez(whole, **members)
-        target.write(whole.getvalue())
+
+
+def _write_all(file: BinaryIO, members: Any) -> None:
+    """Write to a file that may be unable to seek, and that may take less than it is given at once."""
+    whole = io.BytesIO()
+    np.savez(whole, **members)
+    left = whole.getbuffer()
+    while left:
+        left = left[file.write(left) :]
 
 
 def in_memory(thing: Any) -> io.BytesIO:
@@ -181,7 +198,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))
     _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_TEMPORARY}")
     try:
         with open(temporary, "xb") as file:
             if fcntl:
@@ -199,11 +216,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def _remove_abandoned(path: Path) -> None:
     """Remove temporary files of `path` whose writers are gone: nobody holds their locks any more."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}-{'[0-9a-f]' * 8}"):
-        with suppress(OSError), open(left, "rb") as file:
-            if fcntl and time.time() - os.fstat(file.fileno()).st_mtime > _JUST_MADE:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                left.unlink()
+    if not fcntl:
+        return
+    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_TEMPORARY}"):
+        with suppress(OSError):
+            found = left.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _JUST_MADE:
+                with open(left, "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left.unlink()
 
 
 # ------------------------------------------------------------------------------------------------- reading a file
@@ -247,8 +268,19 @@ class Saved:
         """A state like the template, with `leading` axes in front of its arrays, that the policy accepts."""
         names = (f"state/{name}" for name, _ in leaves(template, prefix))
         state = mapped(lambda leaf: self.array(next(names), leading + leaf.shape, leaf.dtype), template)
+        if is_ours(parameters):
+            for name, array in leaves(state):
+                _check_numbers(name, array)
         check_state(parameters, state)
         return state
+
+
+def _check_numbers(name: str, array: np.ndarray) -> None:
+    """Refuse infinite numbers, and numbers of plays that cannot be: loops that count by them would not end."""
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError(f"{name} holds an infinite number")
+    if name.endswith(_COUNTS) and not ((array >= 0.0) & (array <= checks.MOST_ROUNDS)).all():
+        raise ValueError(f"{name} must hold numbers of plays")
 
 
 @contextmanager
@@ -259,12 +291,12 @@ def reading(source: Source, *, kind: str) -> Iterator[Saved]:
         try:
             saved = Saved(file)
             found = next(each for each in KINDS if f"albatross-{each}" in saved.header)
+            version = saved.header[f"albatross-{found}"]
         except Exception:  # damage can surface as anything: zip, JSON, shapes
             # Not from the error: NumPy's own advises to load the file unsafely.
             raise UnreadableFile(f"{name} is cut or is not a saved {kind}") from None
         if found != kind:
             raise UnreadableFile(f"{name} is a saved {found}: use {found.capitalize()}.load")
-        version = saved.header[f"albatross-{kind}"]
         if version != FORMAT:
             raise UnreadableFile(f"{name} is of format {version}, this version of Albatross reads format {FORMAT}")
         try:

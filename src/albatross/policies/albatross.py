@@ -49,6 +49,7 @@ from albatross.policies.variance_components import (
 )
 from albatross.protocol import (
     Choice,
+    check_tags,
     compiled,
     diagnostics,
     init,
@@ -187,6 +188,13 @@ def update_albatross(policy: AlbatrossParameters, state, choice, reward, n):
         if state.totals.gram[0, 0] >= state.components[NEXT]:
             reestimate(state.fit, state.totals, state.components, policy.sigma)
         n -= plays
+
+
+@check_tags.register
+def check_tags_albatross(policy: AlbatrossParameters, state, tags):
+    units = tags[~np.isnan(tags[:, 0]), 0]
+    if not ((units > 0.0) & (units <= checks.LARGEST**2)).all():
+        raise ValueError("tag must begin with a length")
 
 
 @diagnostics.register

@@ -184,7 +184,7 @@ def renew(policy, state):
 @check_tags.register
 def check_tags_albatross_dim(policy: AlbatrossDimParameters, state, tags):
     own = tags[~np.isnan(tags[:, 0])]
-    checks.indices("tag", own[:, 1:], (state.served.size - 1, 1))
+    checks.indices("tag", own[:, 1:], (state.served.shape[-1] - 1, 1))
 
 
 @diagnostics.register

@@ -38,7 +38,15 @@ from albatross.linalg import (
 )
 from albatross.policies.linear import LinearState, describe_fit, nothing_learnt
 from albatross.policies.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import compiled, diagnostics, init, resolve, score, update
+from albatross.protocol import (
+    check_state,
+    compiled,
+    diagnostics,
+    init,
+    resolve,
+    score,
+    update,
+)
 
 _LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared and divided by it, are finite
 
@@ -157,6 +165,11 @@ def refit_sf_oful(policy: SFOFULParameters, state):
 @update.register
 def update_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
     learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@check_state.register
+def check_state_sf_oful(policy: SFOFULParameters, state):
+    checks.indices("unseen", state.unseen[..., 0], state.exact.root.shape[-1])
 
 
 @diagnostics.register
