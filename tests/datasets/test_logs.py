@@ -337,6 +337,15 @@ def test_errors_name_the_line_whatever_ends_it(tmp_path, end):
         read_log(put(tmp_path, with_line("1,x,1,31,1").replace("\n", end)))
 
 
+@pytest.mark.parametrize("position", ["0.5", "1.7", "1e30", "inf", "-1", "-inf"])
+def test_a_position_is_a_whole_number(tmp_path, position):
+    text = f"item_id,click,propensity_score,position\n0,1,0.5,0\n1,0,0.5,{position}\n"
+    with pytest.raises(
+        ValueError, match=r"^log\.csv, line [23]: position is .*, but must be a whole number up to 2\^53$"
+    ):
+        read_log(put(tmp_path, text))
+
+
 def test_parquet_errors_name_the_row(tmp_path):
     query = "SELECT * FROM (VALUES (0, 1, 0.5), (1, 0, 2.5)) AS t(action, reward, propensity)"
     with pytest.raises(ValueError, match=r"log\.parquet, row 2: propensity is 2\.5"):

@@ -157,6 +157,7 @@ def test_a_set_of_your_own_reads():
         ("1 qid:1 a:3", "'a:3' is not column:value"),
         ("1 qid:1 -1:3", "'-1:3' is not column:value"),
         ("1 qid:1 99999999999999999999:3", "is not column:value"),
+        ("1 qid:1 2147483648:3", "'2147483648:3' is not column:value"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, line, message):

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from albatross.datasets import read_ranking
+from albatross.datasets import read_ranking, tables
 from albatross.datasets.files import LONGEST_LINE, is_gzipped, lines
 from albatross.datasets.tables import Table
 
@@ -137,6 +137,24 @@ def test_four_times_the_columns_take_about_four_times_as_long(tmp_path):
         assert np.array_equal(table.numbers(table.numeric_and_text(table.names)[0]), rows)
         seconds.append(time.process_time() - start)
     assert seconds[1] < 8 * seconds[0], "with the square of the columns, it would be sixteen times as long"
+
+
+@KINDS
+def test_more_columns_than_any_table_has_are_refused(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_COLUMNS", 2)
+    path = written(tmp_path, kind, ("a", "b", "c"), [(1, 2, 3)])
+    with pytest.raises(ValueError, match=r"^table has 3 columns, but a table has at most 2$"):
+        Table(path)
+
+
+@KINDS
+def test_more_cells_than_memory_holds_are_refused(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_CELLS", 8)
+    assert Table(written(tmp_path, kind, ("a", "b"), [(1, 2)] * 4)).n_rows == 4
+    path = written(tmp_path, kind, ("a", "b"), [(1, 2)] * 5)
+    with pytest.raises(ValueError, match=r"^table has more than 4 rows of 2 columns, but a table has at most 8 cells$"):
+        Table(path)
+    assert Table(path, unread="b").n_rows == 5
 
 
 # ----------------------------------------------------------------------------------------------- long lines and fields
@@ -263,3 +281,13 @@ def test_a_header_with_misplaced_quotes_is_refused(tmp_path, header):
     (tmp_path / "table.csv").write_text(f"{header}\n1,2\n")
     with pytest.raises(ValueError, match=r"^table\.csv, line 1: the names of the columns cannot be read"):
         Table(tmp_path / "table.csv")
+
+
+def test_ctrl_c_in_a_query_is_ctrl_c(table):
+    class Stopped:
+        def execute(self, query):
+            raise RuntimeError("Query interrupted")
+
+    table._connection = Stopped()
+    with pytest.raises(KeyboardInterrupt):
+        table.texts("id")

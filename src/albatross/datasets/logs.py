@@ -100,7 +100,7 @@ def _open_bandit(table: Table, items: str | os.PathLike[str] | None, n_actions: 
     positions = None
     if "position" in table.names:
         positions = table.numbers(["position"])[:, 0]
-        positions -= np.nanmin(positions, initial=1.0)  # the data set counts slots from 1, its pipeline from 0
+        positions -= np.nanmin(positions, initial=1.0) >= 1.0  # the data set counts slots from 1, its pipeline from 0
     order = table.order("timestamp") if "timestamp" in table.names else None
     return _finished(table, _OPEN_BANDIT, known, features, names, positions=positions, order=order)
 
@@ -265,7 +265,7 @@ def _refuse_impossible(log: Log, place: Callable[[int], str]) -> None:
         ),
         ("reward", log.rewards, np.abs(log.rewards) > checks.LARGEST, "finite"),
         ("the largest feature", largest, largest > checks.LARGEST, "finite"),
-        ("position", slots, (slots < 0) | (np.abs(slots - np.round(slots)) > 0), "a whole number"),
+        ("position", slots, (slots < 0) | (slots > 2**53) | (np.floor(slots) < slots), "a whole number up to 2^53"),
     ):
         if wrong.any():
             row = int(np.argmax(wrong))

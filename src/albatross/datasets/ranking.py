@@ -149,7 +149,7 @@ def _what_is_wrong(fields: list[bytes]) -> str | None:
         column, colon, value = field.partition(b":")
         if column == b"qid":
             return "the query (qid) must stand right after the rating"
-        if not colon or not _is_whole(column) or int(column) < 0:
+        if not colon or not _is_whole(column) or not 0 <= int(column) < 2**31:
             return f"{_text(field)} is not column:value"
         if not math.isfinite(_number(value)):
             return f"column {int(column)} has the value {_text(value)}, which is not a number"

@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,20 @@ from typing import Any
 import numpy as np
 
 from albatross.checks import shortened, shown
-from albatross.datasets.extras import load
+from albatross.datasets.extras import ctrl_c, load
 from albatross.datasets.files import LONGEST_LINE, exact_pattern, is_gzipped, is_parquet, lines
 
 # How a column begins that has no name here, or had none in a data frame.
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
+_MOST_COLUMNS = 10_000  # take half a minute and 2 GB, however few the rows
+_MOST_CELLS = 2**30  # 8 GB of floats
 _MISSING = ("", "NA", "NULL", "null", "None")
 _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BOOLEAN")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # What a 64-bit integer holds, with the .0 that data frames add where values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
 
-_Source = tuple[tuple[str, ...], str, Callable[[int], str]]  # names, what to select from, SQL for the j-th value
+_Source = tuple[str, Callable[[int], str]]  # what to select from, and SQL for the j-th value
 
 
 class Table:
@@ -48,24 +51,28 @@ class Table:
         self.name = self.path.name
         self._connection = self._duckdb.connect()
         # Every query here is a plain scan, and the optimizer's work grows with the square of the columns.
-        self._ask("PRAGMA disable_optimizer")
+        self._rows("PRAGMA disable_optimizer")
         self._has_header = True
         self._separator = ","
         self._is_parquet = is_parquet(path)
-        self.names, source, value = self._parquet() if self._is_parquet else self._text(headless, titles)
+        self.names = self._schema() if self._is_parquet else self._header(headless, titles)
+        if len(self.names) > _MOST_COLUMNS:
+            raise ValueError(f"{self.name} has {len(self.names)} columns, but a table has at most {_MOST_COLUMNS}")
         # Inside, columns are called c0, c1, ...: no name in a file can hide another column or DuckDB's own rowid.
         self._columns = {
             name: f"c{j}" for j, name in enumerate(self.names) if unread is None or not name.startswith(unread)
         }
+        n_rows = self._count_rows()  # refuses what DuckDB would stumble over
+        source, value = self._source()
         kept = [f"{value(j)} AS c{j}" for j, name in enumerate(self.names) if name in self._columns]
-        self._ask(f"CREATE TABLE rows AS SELECT {', '.join(kept) or 'NULL'} FROM {source}")
-        self._ask("DROP TABLE IF EXISTS split")
-        self._types = {row[0]: row[1] for row in self._ask("DESCRIBE rows").fetchall()}
-        self.n_rows = self._ask("SELECT count(*) FROM rows").fetchall()[0][0]
-        if not self._is_parquet and self.n_rows != self._n_records - self._has_header:
-            raise ValueError(  # as DuckDB does it in silence
-                f"{self.name} has {self._n_records - self._has_header} rows, but {self.n_rows} were read: see that its "
-                "quotes and line ends are right, and that nothing writes to it"
+        self._rows(f"CREATE TABLE rows AS SELECT {', '.join(kept) or 'NULL'} FROM {source}")
+        self._rows("DROP TABLE IF EXISTS split")
+        self._types = {row[0]: row[1] for row in self._rows("DESCRIBE rows")}
+        self.n_rows = self._rows("SELECT count(*) FROM rows")[0][0]
+        if self.n_rows != n_rows:  # DuckDB loses rows in silence
+            raise ValueError(
+                f"{self.name} has {n_rows} rows, but {self.n_rows} were read: see that its quotes and line ends are "
+                "right, and that nothing writes to it"
             )
         if not self.n_rows:
             raise ValueError(f"{self.name} has no rows")
@@ -78,10 +85,8 @@ class Table:
         if not names:
             return table
         chosen = ", ".join(f"{self._as_number(name)} AS n{j}" for j, name in enumerate(names))
-        found = self._ask(f"SELECT {chosen} FROM rows").fetchnumpy()
-        present = self._ask(
-            f"SELECT {', '.join(f'count({self._columns[name]})' for name in names)} FROM rows"
-        ).fetchall()
+        found = self._arrays(f"SELECT {chosen} FROM rows")
+        present = self._rows(f"SELECT {', '.join(f'count({self._columns[name]})' for name in names)} FROM rows")
         for j, (name, n_values) in enumerate(zip(names, present[0], strict=True)):
             if n_values > np.ma.count(found[f"n{j}"]):
                 self._refuse_text(name)
@@ -98,7 +103,7 @@ class Table:
 
     def texts(self, name: str) -> np.ndarray:
         """One column (n,) of strings, None where a value is missing."""
-        found = self._ask(f"SELECT {self._as_text(name)} AS t FROM rows").fetchnumpy()["t"]
+        found = self._arrays(f"SELECT {self._as_text(name)} AS t FROM rows")["t"]
         values = np.array(np.ma.getdata(found), dtype=object)
         values[np.ma.getmaskarray(found)] = None
         return values
@@ -110,13 +115,13 @@ class Table:
         """
         text = self._as_text(name)
         if self.first_not_whole(name) is None:
-            found = self._ask(f"SELECT CAST({text} AS BIGINT) AS n FROM rows").fetchnumpy()["n"]
+            found = self._arrays(f"SELECT CAST({text} AS BIGINT) AS n FROM rows")["n"]
             missing = np.ma.getmaskarray(found)
             distinct, places = np.unique(np.ma.getdata(found)[~missing], return_inverse=True)
             everywhere = np.full(self.n_rows, -1)
             everywhere[~missing] = places
             return distinct, everywhere
-        values = self._ask(f"SELECT DISTINCT {text} FROM rows WHERE {text} IS NOT NULL").fetchall()
+        values = self._rows(f"SELECT DISTINCT {text} FROM rows WHERE {text} IS NOT NULL")
         names = sorted(value for (value,) in values)
         place = {None: -1, **{value: j for j, value in enumerate(names)}}
         return np.array(names, dtype=object), np.array([place[value] for value in self.texts(name)])
@@ -132,7 +137,7 @@ class Table:
         # Numbers of more than 15 digits may be equal as floats.
         key = f"{self._as_number(name)} NULLS LAST, {column}" if n_values == n_numbers else column
         query = f"SELECT rowid AS i FROM rows ORDER BY {key} NULLS LAST, rowid"
-        return np.asarray(self._ask(query).fetchnumpy()["i"])
+        return np.asarray(self._arrays(query)["i"])
 
     def place(self, row: int) -> str:
         """How an error names a row: `log.csv, line 12`."""
@@ -171,12 +176,10 @@ class Table:
 
     # ------------------------------------------------------------------------------------------------- sources
 
-    def _parquet(self) -> _Source:
-        source = f"read_parquet({_literal(exact_pattern(self.path))}, hive_partitioning = false)"
-        names = tuple(row[0] for row in self._ask(f"DESCRIBE SELECT * FROM {source}").fetchall())
-        return names, f"{source} AS file({_listed('c{}', len(names))})", lambda j: f"c{j}"
+    def _schema(self) -> tuple[str, ...]:
+        return tuple(row[0] for row in self._rows(f"DESCRIBE SELECT * FROM {self._read_parquet()}"))
 
-    def _text(self, headless: Sequence[str], titles: Sequence[str]) -> _Source:
+    def _header(self, headless: Sequence[str], titles: Sequence[str]) -> tuple[str, ...]:
         first = next(lines(self.path), b"").rstrip(b"\r\n")
         if not first.strip():
             raise ValueError(f"{self.name} has no columns: its first line is empty")
@@ -187,11 +190,9 @@ class Table:
         if "\0" in text:  # every other byte is 0 in UTF-16
             raise ValueError(f"{self.name}, line 1: the text is not UTF-8")
         try:
-            fields = self._fields(text)
+            names = [field.strip() for field in self._fields(text)]
         except csv.Error as error:
             raise ValueError(f"{self.name}, line 1: the names of the columns cannot be read: {error}") from None
-        self._n_records = sum(filled for _, filled in self._records())  # refuses what DuckDB would stumble over
-        names = [field.strip() for field in fields]
         if headless and any(map(_NUMBER.fullmatch, names)) and not any(name.lower() in titles for name in names):
             self._has_header = False
             names = [*headless, *(f"{UNNAMED[0]}{j + 1}" for j in range(len(headless), len(names)))][: len(names)]
@@ -200,7 +201,7 @@ class Table:
         if len(counts) < len(names):
             twice = [name for name in names if counts[name.lower()] > 1][-1]
             raise ValueError(f"{self.name}, line 1: the column {shown(twice)} is named twice")
-        return tuple(names), *(self._whitespace if self._separator == " " else self._delimited)(len(names))
+        return tuple(names)
 
     def _fields(self, first: str) -> list[str]:
         """The fields of the first line, which says what separates them."""
@@ -213,22 +214,44 @@ class Table:
             return first.split("::")
         return next(csv.reader([first], delimiter=self._separator, skipinitialspace=True, strict=True))
 
-    def _delimited(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
+    def _count_rows(self) -> int:
+        most = _MOST_CELLS // max(1, len(self._columns))
+        if self._is_parquet:
+            n_rows = self._rows(f"SELECT count(*) FROM {self._read_parquet()}")[0][0]
+        else:
+            ones = (1 for _, filled in self._records() if filled)
+            n_rows = sum(islice(ones, most + 2)) - int(self._has_header)
+        if n_rows > most:
+            raise ValueError(
+                f"{self.name} has more than {most} rows of {len(self._columns)} columns, but a table has at most "
+                f"{_MOST_CELLS} cells"
+            )
+        return n_rows
+
+    def _source(self) -> _Source:
+        if self._is_parquet:
+            return f"{self._read_parquet()} AS file({_listed('c{}', len(self.names))})", lambda j: f"c{j}"
+        return self._whitespace(len(self.names)) if self._separator == " " else self._delimited(len(self.names))
+
+    def _delimited(self, n_columns: int) -> _Source:
         source = self._read_csv(_listed("'c{}': 'VARCHAR'", n_columns), self._separator, _literal('"'))
         return source, lambda j: f"nullif(trim(c{j}), '')"  # blanks around values mean nothing
 
-    def _whitespace(self, n_columns: int) -> tuple[str, Callable[[int], str]]:
+    def _whitespace(self, n_columns: int) -> _Source:
         """Any run of blanks separates: the lines come whole and are split here."""
         source = self._read_csv("'line': 'VARCHAR'", "\x1f", "''")
         trimmed = "trim(line, ' \t')"
         split = f"SELECT regexp_split_to_array({trimmed}, '[ \t]+') AS fields FROM {source} WHERE {trimmed} <> ''"
-        self._ask(f"CREATE TABLE split AS {split}")
+        self._rows(f"CREATE TABLE split AS {split}")
         counted = f"SELECT rowid, len(fields) FROM split WHERE len(fields) <> {n_columns}"
-        odd = self._ask(f"{counted} ORDER BY rowid LIMIT 1").fetchall()
+        odd = self._rows(f"{counted} ORDER BY rowid LIMIT 1")
         if odd:
             raise ValueError(f"{self.place(odd[0][0])}: {_count_fields(odd[0][1], n_columns)}")
         missing = ", ".join(map(_literal, _MISSING))
         return "split", lambda j: f"CASE WHEN fields[{j + 1}] NOT IN ({missing}) THEN fields[{j + 1}] END"
+
+    def _read_parquet(self) -> str:
+        return f"read_parquet({_literal(exact_pattern(self.path))}, hive_partitioning = false)"
 
     def _read_csv(self, columns: str, separator: str, quote: str) -> str:
         missing = ", ".join(map(_literal, _MISSING))
@@ -242,14 +265,25 @@ class Table:
 
     # ---------------------------------------------------------------------------------------------------- asking
 
-    def _ask(self, query: str) -> Any:
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self._in_words():
+            return self._connection.execute(query).fetchall()
+
+    def _arrays(self, query: str) -> dict[str, np.ndarray]:
+        with self._in_words():
+            return self._connection.execute(query).fetchnumpy()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
         try:
-            return self._connection.execute(query)
+            with ctrl_c():
+                yield
         except self._duckdb.Error as error:
-            raise self._explained(error) from error
+            raise self._explained(str(error)) from None  # it may quote megabytes of the file
 
     def _as_text(self, name: str) -> str:
-        return f"CAST({self._columns[name]} AS VARCHAR)"
+        column = self._columns[name]
+        return column if self._types[column] == "VARCHAR" else f"CAST({column} AS VARCHAR)"
 
     def _as_number(self, name: str) -> str:
         column = self._columns[name]
@@ -266,13 +300,13 @@ class Table:
         if not names:
             return {}
         counted = [f"count({self._columns[name]}), count({self._as_number(name)})" for name in names]
-        counts = self._ask(f"SELECT {', '.join(counted)} FROM rows").fetchall()[0]
+        counts = self._rows(f"SELECT {', '.join(counted)} FROM rows")[0]
         return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
     def _first(self, name: str, condition: str) -> tuple[int, str] | None:
         """The first row for which this is true, and a column's text there."""
         found = f"SELECT min(rowid), arg_min({self._as_text(name)}, rowid) FROM rows WHERE {condition}"
-        row, text = self._ask(found).fetchall()[0]
+        row, text = self._rows(found)[0]
         return None if row is None else (row, text)
 
     def _refuse_text(self, name: str) -> None:
@@ -280,9 +314,8 @@ class Table:
         if wrong:
             raise ValueError(f"{self.place(wrong[0])}: {shortened(name)} is {shown(wrong[1])}, not a number")
 
-    def _explained(self, error: Exception) -> ValueError:
+    def _explained(self, text: str) -> ValueError:
         """DuckDB's error in one line that begins with the file and the line."""
-        text = str(error)
         found = re.search(r"CSV Error on Line: (\d+)", text)
         if not found:
             return ValueError(f"{self.name}: {text.splitlines()[0]}")

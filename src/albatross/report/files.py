@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 
+from albatross.datasets.extras import ctrl_c
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -36,13 +38,10 @@ def write_whole(path: Path, text: str) -> None:
 def in_words(path: Path) -> Iterator[None]:
     """What goes wrong between a database and this Parquet file is told in words."""
     try:
-        yield
+        with ctrl_c():
+            yield
     except duckdb.Error as error:
         what = str(error).partition("\n")[0]
         raise OSError(
             f"{path} cannot be read or written ({what}): see that there is room, or remove its folder"
         ) from None
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():  # how duckdb passes Ctrl-C on
-            raise KeyboardInterrupt from None
-        raise
