@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint bench docs lock clean
+.PHONY: help reproduce test compat lint bench docs lock clean
 
 help: ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -14,6 +14,9 @@ reproduce: $(READY) ## run every experiment and draw every figure into results/
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+compat: ## run a short part of the tests on the oldest and the newest versions that are allowed
+	$(PYTHON) tests/compat.py
 
 lint: $(READY) ## check style, types and layers
 	$(BIN)/ruff check --no-cache .  # its cache does not notice that a module has moved

@@ -159,6 +159,18 @@ def test_every_dependency_has_its_sentence():
     assert [name for name in sorted(names) if name not in table] == []
 
 
+def test_the_oldest_versions_in_the_documents_are_those_of_the_project():
+    oldest = dict(each.split(">=") for each in PROJECT["dependencies"])
+    table = (ROOT / "docs" / "tutorial.md").read_text()
+    python = PROJECT["requires-python"].removeprefix(">=")
+    assert f"| Python | {python} |" in table
+    assert [name for name, version in oldest.items() if f"| {name} | {version} |" not in table] == []
+    said = (ROOT / "README.md").read_text().lower()
+    wanted = {"python": python, **oldest}
+    del wanted["threadpoolctl"]
+    assert [name for name, version in wanted.items() if f"{name} {version} to" not in said] == []
+
+
 def test_the_citation_is_of_this_version():
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
 

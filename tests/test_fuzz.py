@@ -61,7 +61,7 @@ def attack(name):
         for _ in range(25):
             with contextlib.suppress(ValueError):
                 loaded.update(loaded.select(*offered(name, rng)), float(rng.standard_normal()))
-        with contextlib.suppress(ValueError, OverflowError):
+        with contextlib.suppress(ValueError, ArithmeticError):
             loaded.diagnostics()
     return refused
 

@@ -475,7 +475,7 @@ def test_a_decision_stays_pending_where_the_policy_raises():
 def test_an_action_or_a_tag_of_the_wrong_length_is_refused():
     policy, message = (
         Reckless(1, 0.0, extra=4_000),
-        "4002 features and a tag of 4000: needed .* 2 features and a tag of 0",
+        "4002 features and a tag of 4000: needed .* 2 features and a tag of at most 0",
     )
     agent, fleet = Agent(policy, n_arms=5, dim=2), Fleet(policy, n_users=1, n_arms=5, dim=2)
     with pytest.raises(ValueError, match=message):

@@ -177,7 +177,7 @@ class Agent:
             sound, kept = self._decide(
                 self._parameters, self._state, contexts, mask, self._pending_of_arm, self._made, noise
             )
-            if not sound or kept[5].size != self._tag_size:
+            if not sound or kept[5].size > self._tag_size:
                 if rewind:
                     self._rng.bit_generator.state = rewind
                 checks.finite_array("contexts", contexts, (self.n_arms, self.dim))

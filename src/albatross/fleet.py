@@ -100,7 +100,7 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
         retry = arm_to_retry(int(decisions[user]), pending.shape[1])
         offer = Offer(contexts[event], eligible[event], pending[user], retry)
         choice = select(policy, state_of(states, user), offer, noise[event])
-        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size == choices.tags.shape[1]
+        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size <= choices.tags.shape[1]
         if not (fits and is_sound(choice, offer)):
             return event
         pending[user, choice.arm] += 1
@@ -227,7 +227,7 @@ class Fleet:
             checks.finite_array("contexts", contexts, (*table, self.dim))
         mask = self._mask(eligible, table)
         scores, widths, propensities = np.empty((3, m))
-        tags = np.empty((m, tag_size(self._parameters)))
+        tags = np.zeros((m, tag_size(self._parameters)))
         arms = np.full(m, -1)  # until they are chosen
         choices = Choices(users, arms, np.empty((m, self.dim)), scores, widths, propensities, tags)
         with self._lock:

@@ -384,7 +384,7 @@ def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> N
             f"{name} chose arm {choice.arm} with score {choice.score}, propensity {choice.propensity}, "
             f"{choice.action.size} features and a tag of {choice.tag.size}: needed are one of the eligible arms "
             f"{checks.shown(eligible)}, a score that is a number, a probability or NaN, {offer.contexts.shape[1]} "
-            f"features and a tag of {tag_size(policy)}"
+            f"features and a tag of at most {tag_size(policy)}"
         )
     scores, widths = score(policy, state, offer, noise)
     if scores.size != n_arms or widths.size != n_arms:
