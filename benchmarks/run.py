@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from albatross import Agent, Fleet, environments, policies, simulate
-from albatross.linalg import rank_one_update
+from albatross.linalg.eigen import rank_one_update
 from plain_numpy import PlainAlbatross, PlainLinUCB, PlainOFULPlus
 from slow_sup_lin import SlowSup
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from albatross import Agent
 from albatross.environments.ball import draw_luck
-from albatross.policies.ball_fit import narrow
+from albatross.models.ball_fit import narrow
 from albatross.protocol import Rounds, begin, draw, init
 from albatross.saving import leaves
 from albatross.simulation import _CHUNK_BYTES, _ROUNDS_AT_ONCE, streams

@@ -8,7 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from albatross import Agent, Fleet, checks, environments, evaluation, linalg, policies, simulate, simulation
+from albatross import Agent, Fleet, checks, environments, evaluation, policies, simulate, simulation
+from albatross.models import moments, ridge
 
 SMALL = environments.Mixture(n_arms=4, dim=3)
 UNIFORM = policies.Uniform()
@@ -79,7 +80,7 @@ def test_a_problem_whose_contexts_do_not_fit_is_refused():
         simulate(UNIFORM, environments.Mixture(n_arms=10_000, dim=10_000), horizon=10)
 
 
-@pytest.mark.parametrize("make", [linalg.ridge, lambda dim: linalg.joint(2, dim), lambda dim: linalg.moments(2, dim)])
+@pytest.mark.parametrize("make", [ridge.ridge, lambda dim: ridge.joint(2, dim), lambda dim: moments.moments(2, dim)])
 @pytest.mark.usefixtures("one_gigabyte")
 def test_every_linear_model_looks_whether_there_is_room(make):
     with pytest.raises(ValueError, match=r"a linear model of dim=12000 would take 1.152 GB"):

@@ -15,24 +15,20 @@ import pytest
 from numba.extending import overload
 
 from albatross import Agent, Fleet, environments, policies, simulate
+from albatross.compiling import entry
 from albatross.evaluation import probabilities, replay
+from albatross.picking import arm_to_retry, pick_best, pick_uniformly, tie_priority, uniform_from_normal
 from albatross.protocol import (
     Choice,
     Offer,
-    arm_to_retry,
     diagnostics,
-    entry,
     hold,
     init,
     noise_size,
-    pick_best,
-    pick_uniformly,
     resolve,
     score,
     select,
     tag_size,
-    tie_priority,
-    uniform_from_normal,
     update,
 )
 

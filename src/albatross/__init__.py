@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from albatross import bounds, confidence, environments, evaluation, linalg, policies, protocol
+    from albatross import bounds, confidence, environments, evaluation, linalg, models, policies, protocol
     from albatross.agent import Agent, Decision
     from albatross.fleet import Choices, Fleet
     from albatross.simulation import Run, simulate
@@ -26,6 +26,7 @@ __all__ = [
     "environments",
     "evaluation",
     "linalg",
+    "models",
     "policies",
     "protocol",
     "simulate",

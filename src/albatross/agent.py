@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks, policies, saving
+from albatross.compiling import entry
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
+from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Choice,
     Offer,
-    arm_to_retry,
     check_policy,
     check_tags,
     diagnostics,
-    entry,
     init,
     is_sound,
     noise_size,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from albatross.protocol import compiled, generic
+from albatross.compiling import compiled, generic
 
 
 class Main(NamedTuple):

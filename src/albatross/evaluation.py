@@ -35,11 +35,11 @@ from threadpoolctl import threadpool_limits
 
 from albatross import checks
 from albatross.agent import learn_log
+from albatross.compiling import entry
 from albatross.environments.logged import Logged, checked_actions, checked_propensities
 from albatross.protocol import (
     Offer,
     check_policy,
-    entry,
     init,
     is_policy,
     is_sound,

@@ -11,16 +11,15 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from albatross import checks, policies, saving
+from albatross.compiling import compiled, entry
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
+from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Choice,
     Offer,
-    arm_to_retry,
     check_tags,
-    compiled,
     diagnostics,
-    entry,
     init,
     is_sound,
     noise_size,

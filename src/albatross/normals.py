@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from albatross.protocol import compiled
+from albatross.compiling import compiled
 
 _LAYERS = 256
 _TAIL = 3.6541528853610088  # where the base layer ends and the tail begins

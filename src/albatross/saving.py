@@ -23,8 +23,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from albatross import checks, policies
+from albatross.compiling import is_ours
 from albatross.errors import UnreadableFile
-from albatross.protocol import check_state, init, is_ours, is_policy, resolve
+from albatross.protocol import check_state, init, is_policy, resolve
 
 try:
     import fcntl

@@ -20,8 +20,9 @@ import scipy.linalg.cython_blas  # noqa: F401  compiled code calls it: it must b
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
+from albatross.compiling import entry
 from albatross.environments.ball import Ball, BallInstance, draw_luck
-from albatross.policies.ball_fit import narrow
+from albatross.models.ball_fit import narrow
 from albatross.protocol import (
     Offer,
     Rounds,
@@ -30,7 +31,6 @@ from albatross.protocol import (
     describe,
     diagnostics,
     draw,
-    entry,
     hold,
     init,
     is_policy,

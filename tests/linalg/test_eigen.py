@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from albatross.linalg import optimistic_action, optimistic_coordinates, rank_one_update
+from albatross.linalg.eigen import optimistic_action, optimistic_coordinates, rank_one_update
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "dim" / "optimistic_action.npz")
 

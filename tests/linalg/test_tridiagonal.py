@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from albatross.linalg import shifted, tridiagonal
+from albatross.linalg.tridiagonal import shifted, tridiagonal
 
 
 def scatter(dim, rank, seed):

@@ -10,7 +10,7 @@ import pytest
 from stepping import state_of
 
 from albatross import Agent, environments, policies, simulate
-from albatross.linalg import optimistic_action
+from albatross.linalg.eigen import optimistic_action
 from albatross.protocol import Choice, begin, describe, draw, update
 
 RIDGES, SIGNALS, GRID = 4.0 ** np.arange(-12, 8), 2.0 ** np.arange(-20, 27), 4.0 ** np.arange(6)

@@ -11,7 +11,7 @@ from stepping import same_state, state_of
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball
-from albatross.linalg import optimistic_action
+from albatross.linalg.eigen import optimistic_action
 from albatross.protocol import Choice, hold, update
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "dim" / "replay.npz")

@@ -9,7 +9,7 @@ import pytest
 
 from albatross import Agent, environments, policies, simulate
 from albatross.confidence import ellipsoid_radius
-from albatross.linalg import learn, ridge
+from albatross.models.ridge import learn, ridge
 
 
 def features(contexts, biases):

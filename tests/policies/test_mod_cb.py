@@ -10,7 +10,7 @@ from scipy.linalg import sqrtm
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Nested
-from albatross.policies.mod_cb import residual
+from albatross.policies.nested.mod_cb import residual
 
 
 def covariance_of(dim, seed):

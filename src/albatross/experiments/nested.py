@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from albatross import bounds, environments, policies, simulate
 from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
-from albatross.policies.sup_lin_ucb import linucb_alpha
+from albatross.policies.nested.sup_lin_ucb import linucb_alpha
 from albatross.report import figures
 from albatross.simulation import Run
 

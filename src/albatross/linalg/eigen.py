@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 
 from albatross import checks
-from albatross.protocol import compiled
+from albatross.compiling import compiled
 
 _EPS = 2.0**-52
 

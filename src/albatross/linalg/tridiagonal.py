@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from albatross.protocol import compiled
+from albatross.compiling import compiled
 
 _NOTHING = 1e-140  # its square must not underflow
 

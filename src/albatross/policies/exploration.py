@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from albatross import checks
-from albatross.protocol import compiled
+from albatross.compiling import compiled
 
 THRESHOLDS = ("pseudocode", "text")
 PHASE, PLAYED, EXPLORED, SAMPLES = 0, 1, 2, 3  # places in the clock; the middle two count within the phase

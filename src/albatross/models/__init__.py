@@ -1,0 +1,1 @@
+"""How rewards are modelled: what policies learn from plays and rewards."""

@@ -1,0 +1,205 @@
+"""What is certain of biases and theta, whatever the prior: a confidence set for sub-Gaussian noise, and a norm bound.
+
+Least squares on z = [e_arm; x], without prior or intercept, has the error G^-1 S, G = sum z z', S = sum z noise. With
+probability 1 - delta, for all rounds and all lam in a grid J at once (Abbasi-Yadkori, Pal and Szepesvari 2011,
+Theorem 1),
+
+    S'(G + Lam)^-1 S <= sigma^2 kappa,   kappa = ln det(I + Lam^-1 G) + 2 ln(2 |J| / delta),
+
+Lam = lam diag(1, ..., 1, c, ..., c), c = 1/d in the contexts' unit. So arm i's mean is known to within
+sigma sqrt(kappa (q1 + lam q2)), q1 = z_i'v, q2 = v' diag(1, c) v, G v = z_i, and theta lies in an ellipsoid of shape
+A = P^-1 + lam P^-1 (c I + M) P^-1, P the scatter of contexts within arms, M the sum of xbar_i xbar_i' over arms. The
+other half of delta is for arms of one context only, whose mean has a width of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from albatross.compiling import compiled, generic
+from albatross.linalg.eigen import optimistic_coordinates
+from albatross.linalg.vectors import row_squares
+from albatross.models.ridge import Joint, Ridge, absorb, joint, learn
+
+_GRID = 4.0 ** np.arange(6)  # J
+_HARDLY_ANY = 1e-8  # of c: the scatter to begin with
+_IDENTIFIED = 2.0  # the largest q1 of an arm whose mean is known at all
+
+
+class Certificate(NamedTuple):
+    within: Joint  # least squares centred within arms
+    roots: np.ndarray  # (|J|, d, d) as in a Joint with ridge Lam
+    log_dets: np.ndarray  # (|J|,) ln det(I + Lam^-1 G)
+    between: np.ndarray  # (d, d) M
+    first: np.ndarray  # (K, d) every arm's first context
+    fixed: np.ndarray  # (K,) 1 while an arm has had no other context
+
+
+class NoCertificate(NamedTuple):
+    nothing: np.ndarray  # (0,)
+
+
+def new_certificate(n_arms: int, dim: int) -> Certificate:
+    """Nothing observed yet."""
+    return Certificate(
+        within=joint(n_arms, dim, strength=_HARDLY_ANY / dim),
+        roots=np.stack([np.eye(dim) / math.sqrt(lam / dim) for lam in _GRID]),
+        log_dets=np.zeros(_GRID.size),
+        between=np.zeros((dim, dim)),
+        first=np.zeros((n_arms, dim)),
+        fixed=np.ones(n_arms),
+    )
+
+
+def no_certificate() -> NoCertificate:
+    """For a policy that gives none."""
+    return NoCertificate(np.zeros(0))
+
+
+observe = generic("observe")  # observe(certificate, arm, row, reward, n): n plays of [1, x] that brought `reward` each
+
+
+@observe.register
+def observe_nothing(certificate: NoCertificate, arm, row, reward, n):
+    pass
+
+
+@observe.register
+def observe_plays(certificate: Certificate, arm, row, reward, n):
+    fit, x = certificate.within, row[1:].copy()
+    plays = fit.weight[arm]
+    for j in range(x.size):
+        if plays == 0.0:
+            certificate.first[arm, j] = x[j]
+        elif x[j] != certificate.first[arm, j]:
+            certificate.fixed[arm] = 0.0
+    nowhere = np.zeros(x.size)
+    for k in range(_GRID.size):
+        weight = plays + _GRID[k]
+        pull = math.sqrt(n * weight / (weight + n))
+        grown = Ridge(certificate.roots[k], nowhere, certificate.log_dets[k : k + 1])
+        absorb(grown, pull * (x - fit.context_sum[arm] / weight), 0.0)
+        certificate.log_dets[k] += math.log1p(n / weight)
+    add_mean(certificate, arm, -1.0)
+    learn(fit, arm, x, n * reward, n)
+    add_mean(certificate, arm, 1.0)
+
+
+@compiled
+def add_mean(certificate, arm, sign):
+    """M += sign xbar xbar' of one arm."""
+    fit = certificate.within
+    scale = sign / max(fit.weight[arm], 1.0) ** 2
+    for i in range(fit.theta.size):
+        for j in range(fit.theta.size):
+            certificate.between[i, j] += scale * fit.context_sum[arm, i] * fit.context_sum[arm, j]
+
+
+@compiled
+def kappas(certificate, delta):
+    """(|J|,)"""
+    return certificate.log_dets + 2.0 * math.log(2.0 * _GRID.size / delta)
+
+
+@compiled
+def half_width(kappa, q1, q2, sigma):
+    """sigma sqrt(kappa (q1 + lam q2)) for the best lam."""
+    least = np.inf
+    for k in range(_GRID.size):
+        least = min(least, kappa[k] * (max(q1, 0.0) + _GRID[k] * max(q2, 0.0)))
+    return sigma * math.sqrt(least)
+
+
+class Estimates(NamedTuple):
+    """What the set says of every arm's mean, and the u of v = [., u] for differences of arms."""
+
+    centres: np.ndarray  # (K,)
+    widths: np.ndarray  # (K,) inf where the arm is unidentified
+    centred: np.ndarray  # (K, d) x_i - xbar_i
+    solved: np.ndarray  # (K, d) u_i = P^-1 (x_i - xbar_i)
+    spread: np.ndarray  # (K, d) M u_i
+
+
+@compiled
+def estimates(certificate, rows, delta, sigma):
+    """Centre and width of every arm's mean."""
+    fit, (n_arms, dim) = certificate.within, certificate.first.shape
+    centred, explained = np.zeros((n_arms, dim)), np.zeros(n_arms)
+    for arm in range(n_arms):
+        if fit.weight[arm] > 0.0:
+            share = 1.0 / fit.weight[arm]
+            for j in range(dim):
+                centred[arm, j] = rows[arm, j + 1] - share * fit.context_sum[arm, j]
+            explained[arm] = share * fit.reward_sum[arm]
+    solved = (centred @ fit.root) @ fit.root.T
+    spread = solved @ certificate.between
+    lengths = row_squares(solved)
+    kappa = kappas(certificate, delta)
+    widths = np.full(n_arms, np.inf)
+    for arm in range(n_arms):
+        n = fit.weight[arm]
+        if n == 0.0:
+            continue
+        u = solved[arm]
+        q1 = 1.0 / n + np.dot(u, centred[arm])
+        if q1 > _IDENTIFIED:
+            continue
+        q2 = 1.0 / n**2 - 2.0 * np.dot(fit.context_sum[arm], u) / n**2 + np.dot(u, spread[arm]) + lengths[arm] / dim
+        widths[arm] = half_width(kappa, q1, q2, sigma)
+        if only_ever(certificate, arm, rows[arm]):
+            own = (1.0 + n) / n**2 * (math.log1p(n) + 2.0 * math.log(2.0 * n_arms / delta))
+            widths[arm] = min(widths[arm], sigma * math.sqrt(own))
+    return Estimates(explained + centred @ fit.theta, widths, centred, solved, spread)
+
+
+@compiled
+def only_ever(certificate, arm, row):
+    """Whether the arm has only ever been played with this context."""
+    same, j = certificate.fixed[arm] == 1.0, 0
+    while same and j < row.size - 1:
+        same = row[j + 1] == certificate.first[arm, j]
+        j += 1
+    return same
+
+
+@partial(compiled, fastmath={"reassoc"})
+def half_width_of_difference(certificate, found, one, two, kappa, sigma):
+    """How well the set knows the difference of two arms' means."""
+    fit, dim = certificate.within, found.solved.shape[1]
+    share, other = 1.0 / fit.weight[one], 1.0 / fit.weight[two]
+    q1, q2 = share + other, share**2 + other**2
+    for j in range(dim):
+        u = found.solved[one, j] - found.solved[two, j]
+        q1 += u * (found.centred[one, j] - found.centred[two, j])
+        q2 -= 2.0 * u * (share**2 * fit.context_sum[one, j] - other**2 * fit.context_sum[two, j])
+        q2 += u * (found.spread[one, j] - found.spread[two, j] + u / dim)
+    return half_width(kappa, q1, q2, sigma)
+
+
+def describe_certificate(
+    certificate: Certificate, *, delta: float, sigma: float, unit: float
+) -> tuple[dict[str, Any], list[str]]:
+    """The norm bound and the set that gave it, as (theta - centre)' shape^-1 (theta - centre) <= radius^2."""
+    root, theta = certificate.within.root, certificate.within.theta
+    dim = theta.size
+    inverse = root @ root.T
+    widest = float(scipy.linalg.eigh(inverse, eigvals_only=True, driver="ev")[-1])
+    if widest > 0.5 * dim / _HARDLY_ANY:
+        sentence = "Contexts do not vary within arms in every direction: theta is not identified, norm_bound is inf."
+        return {"norm_bound": math.inf, "confidence_set": None}, [sentence]
+    best: dict[str, Any] = {"norm_bound": math.inf}
+    for lam, kappa in zip(_GRID, kappas(certificate, delta), strict=True):
+        shape = inverse + lam * inverse @ (np.eye(dim) / dim + certificate.between) @ inverse
+        values, basis = scipy.linalg.eigh((shape + shape.T) / 2.0, driver="ev")
+        values = np.maximum(values, 1e-15 * values[-1])
+        radius = sigma * math.sqrt(kappa)
+        bound = float(np.linalg.norm(optimistic_coordinates(1.0 / values, basis.T @ theta, radius))) / unit
+        if bound < best["norm_bound"]:
+            found = {"centre": theta / unit, "shape": shape / unit**2, "radius": radius}
+            best = {"norm_bound": bound, "confidence_set": found}
+    return best, []

@@ -1,0 +1,98 @@
+"""What policies ask of the ellipsoid about a fit beyond its widths: how long, how far, and how wide without a ridge."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from albatross.compiling import generic
+from albatross.linalg.vectors import dot, norm
+from albatross.models.ridge import Joint, Ridge, bias_estimates
+
+estimate_norm = generic("estimate_norm")  # estimate_norm(fit) -> the length of theta_hat and the biases together
+widest = generic("widest")  # widest(fit) -> the largest eigenvalue of V^-1
+
+
+@estimate_norm.register
+def estimate_norm_ridge(fit: Ridge):
+    return norm(fit.theta)
+
+
+@estimate_norm.register
+def estimate_norm_joint(fit: Joint):
+    return math.hypot(norm(fit.theta), norm(bias_estimates(fit)))
+
+
+@widest.register
+def widest_ridge(fit: Ridge):
+    return np.linalg.eigvalsh(fit.root.T @ fit.root)[-1]
+
+
+@widest.register
+def widest_joint(fit: Joint):
+    # A root of V^-1: the biases given theta, and what theta does to them.
+    n_arms, dim = fit.context_sum.shape
+    root = np.zeros((n_arms + dim, n_arms + dim))
+    for arm in range(n_arms):
+        root[arm, arm] = 1.0 / math.sqrt(fit.weight[arm])
+        for j in range(dim):
+            root[arm, n_arms + j] = -dot(fit.context_sum[arm], fit.root[:, j]) / fit.weight[arm]
+    for i in range(dim):
+        for j in range(dim):
+            root[n_arms + i, n_arms + j] = fit.root[i, j]
+    return np.linalg.eigvalsh(root.T @ root)[-1]
+
+
+# Least squares without any ridge: V is G, the sum of the rows z z', and a bias is known only once its arm was played.
+centred = generic("centred")  # centred(fit, arm, x) -> what is left of x once the bias of its arm is eliminated
+unplayed = generic("unplayed")  # unplayed(fit, arm) -> whether nothing is known of its bias
+# exact_leverages(fit, products, strength) -> (K,) z' (G^-1 + strength G^-2) z, from centred contexts times the root.
+# Where the rows do not span, G^-1 z is one of many solutions, and with biases not the shortest: too wide, if anything.
+exact_leverages = generic("exact_leverages")
+
+
+@centred.register
+def centred_ridge(fit: Ridge, arm, x):
+    return x
+
+
+@centred.register
+def centred_joint(fit: Joint, arm, x):
+    return x - fit.context_sum[arm] / max(fit.weight[arm], 1.0)
+
+
+@unplayed.register
+def unplayed_ridge(fit: Ridge, arm):
+    return False
+
+
+@unplayed.register
+def unplayed_joint(fit: Joint, arm):
+    return fit.weight[arm] == 0.0
+
+
+@exact_leverages.register
+def exact_leverages_ridge(fit: Ridge, products, strength):
+    solved = products @ fit.root.T  # G^-1 x
+    found = np.empty(products.shape[0])
+    for arm in range(found.size):
+        found[arm] = dot(products[arm], products[arm]) + strength * dot(solved[arm], solved[arm])
+    return found
+
+
+@exact_leverages.register
+def exact_leverages_joint(fit: Joint, products, strength):
+    solved = products @ fit.root.T  # the part of G^-1 z that belongs to theta; that of the biases follows
+    shares = np.empty_like(fit.context_sum)
+    for arm in range(shares.shape[0]):
+        for j in range(shares.shape[1]):
+            shares[arm, j] = -fit.context_sum[arm, j] / max(fit.weight[arm], 1.0)
+    biases = solved @ shares.T
+    found = np.empty(products.shape[0])
+    for arm in range(found.size):
+        own = 1.0 / max(fit.weight[arm], 1.0)
+        biases[arm, arm] += own
+        squares = dot(solved[arm], solved[arm]) + dot(biases[arm], biases[arm])
+        found[arm] = own + dot(products[arm], products[arm]) + strength * squares
+    return found

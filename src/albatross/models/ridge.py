@@ -1,0 +1,192 @@
+"""Least squares that learns one row at a time, in O(d^2) and without ever losing positive definiteness.
+
+A `Ridge` keeps theta_hat and a square root R of the inverse, V^-1 = R R', under V += n x x' (Potter's square-root
+form of the Kalman filter). What the policies need of V^-1 then costs one product: ||x||_{V^-1} = |R'x|, and
+theta_hat + R g is a draw from N(theta_hat, V^-1). A squared norm can never come out negative, and a row of length
+1e6 costs six digits instead of twelve.
+
+A `Joint` is ridge regression on the features [e_arm; x], one bias an arm and a theta that all arms share. Its matrix
+is (K + d) x (K + d), but the bias block is diagonal: with N_i plays and s_i the sum of the contexts of arm i,
+
+    P = ridge I + sum_i (sum x x' - s_i s_i' / N_i),   bias_i = (sum of rewards - <s_i, theta>) / N_i,
+
+and a play adds the rank-one term N/(N+1) c c' with c = x - s_i/N_i. A prior on the biases is `bias_ridge` plays of
+reward 0 and context 0 in N_i; with bias_ridge = 0 theta_hat is least squares on rows centred within their arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled, generic
+from albatross.linalg.vectors import combined, dot, row_squares, times
+
+
+class Ridge(NamedTuple):
+    """Ridge regression on a shared parameter."""
+
+    root: np.ndarray  # (d, d) R with V^-1 = R R'
+    theta: np.ndarray  # (d,)
+    log_det: np.ndarray  # (1,) ln det V - ln det V_0
+
+
+class Joint(NamedTuple):
+    """Ridge regression on a bias for every arm and a shared parameter."""
+
+    weight: np.ndarray  # (K,) plays + bias_ridge
+    reward_sum: np.ndarray  # (K,)
+    context_sum: np.ndarray  # (K, d)
+    root: np.ndarray  # (d, d) R with P^-1 = R R'
+    theta: np.ndarray  # (d,)
+    log_det: np.ndarray  # (1,) ln det V - ln det V_0 of the joint matrix
+
+
+def ridge(dim: int, *, strength: float = 1.0) -> Ridge:
+    """Nothing learnt yet: V = strength I.
+
+    >>> ridge(2, strength=4.0).root.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    checks.model_fits(dim, rows=dim)
+    return Ridge(np.eye(dim) / math.sqrt(strength), np.zeros(dim), np.zeros(1))
+
+
+def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float = 0.0) -> Joint:
+    """Nothing learnt yet: V = diag(bias_strength, ..., strength, ...).
+
+    Without a bias_strength an arm has no leverage and cannot be perturbed before its first play.
+    """
+    checks.model_fits(dim, rows=n_arms + dim)
+    bias = np.full(n_arms, float(bias_strength))
+    return Joint(bias, np.zeros(n_arms), np.zeros((n_arms, dim)), *ridge(dim, strength=strength))
+
+
+@compiled
+def absorb(fit, x, y):
+    """V += x x' and theta_hat with the further row (x, y), for anything with a root, a theta and a log_det."""
+    f = combined(fit.root, x)
+    gain = times(fit.root, f)
+    leverage = dot(f, f)
+    shrink = 1.0 / (1.0 + leverage)
+    step = (y - dot(x, fit.theta)) * shrink
+    factor = shrink / (1.0 + math.sqrt(shrink))  # 1 - factor * leverage = sqrt(shrink): R becomes a root again
+    for i in range(x.size):
+        fit.theta[i] += step * gain[i]
+        row = factor * gain[i]
+        for j in range(x.size):
+            fit.root[i, j] -= row * f[j]
+    fit.log_det[0] += math.log1p(leverage)
+
+
+@compiled
+def forget(fit, strength):
+    """Back to nothing learnt."""
+    fit.root.fill(0.0)
+    for i in range(fit.theta.size):
+        fit.root[i, i] = 1.0 / math.sqrt(strength)
+    fit.theta.fill(0.0)
+    fit.log_det[0] = 0.0
+
+
+@compiled
+def refit(fit, V, b):
+    """V and theta_hat = V^-1 b as given; log_det counts from here."""
+    dim = b.size
+    lower = np.zeros((dim, dim))  # Cholesky's factor L, and then its inverse: R = L'^-1
+    for i in range(dim):
+        for j in range(i):
+            lower[i, j] = (V[i, j] - dot(lower[i, :j], lower[j, :j])) / lower[j, j]
+        pivot = V[i, i] - dot(lower[i, :i], lower[i, :i])
+        lower[i, i] = math.sqrt(max(pivot, 2.0**-52 * V[i, i]))  # rounding may leave nothing of a pivot
+    fit.root.fill(0.0)
+    for column in range(dim):
+        fit.root[column, column] = 1.0 / lower[column, column]
+        for i in range(column + 1, dim):
+            inner = dot(lower[i, column:i], fit.root[column, column:i])
+            fit.root[column, i] = -inner / lower[i, i]
+    explained = times(fit.root, combined(fit.root, b))
+    for i in range(dim):
+        fit.theta[i] = explained[i]
+    fit.log_det[0] = 0.0
+
+
+# What a policy asks of either fit. Dispatch is on the fit, so a policy's text is the same with and without biases.
+learn = generic("learn")  # learn(fit, arm, x, reward, n): n plays of x that brought `reward` in sum
+predict = generic("predict")  # predict(fit, contexts) -> (K,) estimated mean of every arm
+leverages = generic("leverages")  # leverages(fit, contexts) -> (K,) squared norm of every arm's features in V^-1
+perturb = generic("perturb")  # perturb(fit, contexts, scale, noise) -> (K,) means under a draw from N(., scale^2 V^-1)
+
+
+@learn.register
+def learn_ridge(fit: Ridge, arm, x, reward, n):
+    # n equal rows are one row of length sqrt(n).
+    weight = math.sqrt(n)
+    absorb(fit, weight * x, reward / weight)
+
+
+@predict.register
+def predict_ridge(fit: Ridge, contexts):
+    return times(contexts, fit.theta)
+
+
+@leverages.register
+def leverages_ridge(fit: Ridge, contexts):
+    return row_squares(contexts @ fit.root)
+
+
+@perturb.register
+def perturb_ridge(fit: Ridge, contexts, scale, noise):
+    return times(contexts, fit.theta + scale * times(fit.root, noise))
+
+
+@learn.register
+def learn_joint(fit: Joint, arm, x, reward, n):
+    weight = fit.weight[arm]
+    if weight > 0.0:
+        centred = x - fit.context_sum[arm] / weight
+        pull = math.sqrt(n * weight / (weight + n))
+        absorb(fit, pull * centred, pull * (reward / n - fit.reward_sum[arm] / weight))
+        fit.log_det[0] += math.log1p(n / weight)  # det V = product of the weights x det P
+    else:
+        fit.log_det[0] += math.log(n)  # an arm without a prior counts from its first play
+    fit.weight[arm] += n
+    fit.reward_sum[arm] += reward
+    for j in range(x.size):
+        fit.context_sum[arm, j] += n * x[j]
+
+
+@compiled
+def bias_estimates(fit):
+    """(K,) mean reward of every arm less what theta_hat explains of it; 0 for an arm without weight."""
+    estimates = np.zeros(fit.weight.size)
+    for arm in range(estimates.size):
+        if fit.weight[arm] > 0.0:
+            estimates[arm] = (fit.reward_sum[arm] - dot(fit.context_sum[arm], fit.theta)) / fit.weight[arm]
+    return estimates
+
+
+@predict.register
+def predict_joint(fit: Joint, contexts):
+    return bias_estimates(fit) + times(contexts, fit.theta)
+
+
+@leverages.register
+def leverages_joint(fit: Joint, contexts):
+    centred = np.empty_like(contexts)
+    for arm in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            centred[arm, j] = contexts[arm, j] - fit.context_sum[arm, j] / fit.weight[arm]
+    return 1.0 / fit.weight + row_squares(centred @ fit.root)
+
+
+@perturb.register
+def perturb_joint(fit: Joint, contexts, scale, noise):
+    # theta from its marginal, then every bias given theta: they are independent, with variance scale^2 / N_i.
+    dim = contexts.shape[1]
+    theta = fit.theta + scale * times(fit.root, noise[:dim])
+    biases = (fit.reward_sum - times(fit.context_sum, theta)) / fit.weight
+    return biases + scale * noise[dim:] / np.sqrt(fit.weight) + times(contexts, theta)

@@ -1,0 +1,1 @@
+"""Policies for finitely many arms with contexts, biases, or neither."""

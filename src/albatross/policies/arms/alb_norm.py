@@ -1,0 +1,262 @@
+"""ALB-Norm: OFUL+ in epochs that double, each with the norm bound that the last one's confidence set allows.
+
+Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. Without a first bound b_1 the policy makes its own: 2 tau plays
+of one arm, whose differences in pairs know nothing of its bias (Section 3.3). Then every arm is played once, and epoch
+i plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
+
+    b_{i+1} = max{||theta|| : theta in the confidence set} = ||theta_hat|| + K,
+
+which may be higher than b_i. By default OFUL+ goes on over epochs with what it has learnt; `restart=True` forgets all
+but each arm's first play, as the paper's proof has it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.confidence import initial_norm_bound
+from albatross.linalg.vectors import dot, norm
+from albatross.models.ridge import Ridge, absorb, forget, ridge
+from albatross.picking import pick_uniformly
+from albatross.policies.arms.oful_plus import (
+    OFULPlusParameters,
+    OFULPlusState,
+    ball_parameters,
+    ball_radius,
+    check_ball,
+    restart,
+)
+from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, resolve, select, update
+
+_EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
+_ENOUGH_EPOCHS = 54  # 2^53 rounds and more
+_HARDLY_ANY = 1e-12  # ridge: ordinary least squares, but 0 along directions that contexts never take
+_LEAST = 1.0 / checks.LARGEST  # ridge: the largest contexts, squared and divided by it, are finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALBNorm:
+    """ALB-Norm (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1)."""
+
+    norm_bound: float | None = None  #: b_1; None: estimated from the first plays
+    explore: int | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
+    explore_arm: int | str = 0  #: the arm of those plays, or "random"
+    delta_explore: float = 0.1  #: that estimate may fail with this probability
+    epoch_length: int = 100  #: T_1, rounds of the first epoch
+    delta: float = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
+    sigma: float = 1.0  #: standard deviation of the noise
+    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
+    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 0.5  #: c, a factor on all widths
+    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    restart: bool = False  #: forget all but each arm's first play when an epoch begins
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        if self.norm_bound is not None:
+            checks.at_least_zero("norm_bound", self.norm_bound)
+        if self.explore is not None:
+            checks.whole("explore", self.explore, least=1)
+        if not (isinstance(self.explore_arm, str) and self.explore_arm == "random"):
+            try:
+                checks.whole("explore_arm", self.explore_arm, least=0)
+            except ValueError as error:
+                raise ValueError(f"{error}; or 'random'") from None
+        checks.probability("delta_explore", self.delta_explore)
+        checks.whole("epoch_length", self.epoch_length, least=1)
+        checks.flag("restart", self.restart)
+        check_ball(self)
+
+
+class ALBNormParameters(NamedTuple):
+    first: OFULPlusParameters  # OFUL+ of the first epoch
+    epoch_length: float  # T_1
+    explore: float  # tau, 0 where b_1 is given
+    explore_arm: int  # -1: drawn by init
+    delta_explore: float  # delta_s
+    restart: int
+    max_epochs: int
+
+
+class ALBNormState(NamedTuple):
+    inner: OFULPlusState
+    pulls: np.ndarray  # (K,) all plays, those of the start and of earlier epochs included
+    clock: np.ndarray  # (3,) int64: the epoch, counted from 0; plays of the start so far; the arm of the start
+    norm_bounds: np.ndarray  # (max_epochs + 1,) b_1, b_2, ...
+    epoch_ends: np.ndarray  # (2, max_epochs) rewards received when b_{i+1} was set, and K at that moment
+    forced: np.ndarray  # (K, d + 1) S: context and reward of every arm's first play; empty without restart
+    start: Ridge  # least squares on the pairs' differences; empty where b_1 is given
+    half_pair: np.ndarray  # (d + 1,) context and reward of the start that wait for their partner
+
+
+@resolve.register
+def resolve_alb_norm(policy: ALBNorm, n_arms, dim, horizon):
+    explore = 2 * dim if policy.explore is None else policy.explore
+    if policy.norm_bound is None and explore <= dim:
+        raise ValueError(
+            f"explore={explore} pairs cannot estimate {dim} coordinates: take more than {dim}, better 2 x {dim}, "
+            "or give norm_bound"
+        )
+    arm = -1 if policy.explore_arm == "random" else int(policy.explore_arm)
+    if arm >= n_arms:
+        raise ValueError(f"explore_arm={arm} is not one of the arms 0 to {n_arms - 1}")
+    epochs = _ENOUGH_EPOCHS
+    if horizon is not None:
+        epochs = min(epochs, math.ceil(math.log2(horizon / policy.epoch_length + 1.0)) + 1)
+    norm_bound = 1.0 if policy.norm_bound is None else policy.norm_bound  # 1: the least that the start can find
+    first = ball_parameters(policy, norm_bound=norm_bound, rounds=policy.epoch_length)
+    return ALBNormParameters(
+        first=first,
+        epoch_length=float(policy.epoch_length),
+        explore=float(explore) if policy.norm_bound is None else 0.0,
+        explore_arm=arm,
+        delta_explore=float(policy.delta_explore),
+        restart=int(policy.restart),
+        max_epochs=epochs,
+    )
+
+
+@init.register
+def init_alb_norm(policy: ALBNormParameters, n_arms, dim, rng):
+    arm = policy.explore_arm if policy.explore_arm >= 0 else rng.integers(n_arms)
+    norm_bounds = np.zeros(policy.max_epochs + 1)
+    norm_bounds[0] = policy.first.norm_bound
+    return ALBNormState(
+        inner=init(policy.first, n_arms, dim, rng),
+        pulls=np.zeros(n_arms),
+        clock=np.array([0, 0, arm], np.int64),
+        norm_bounds=norm_bounds,
+        epoch_ends=np.zeros((2, policy.max_epochs)),
+        forced=np.zeros((n_arms if policy.restart else 0, dim + 1)),
+        start=ridge(dim if policy.explore else 0, strength=_HARDLY_ANY),
+        half_pair=np.zeros(dim + 1 if policy.explore else 0),
+    )
+
+
+@noise_size.register
+def noise_size_alb_norm(policy: ALBNormParameters, n_arms, dim):
+    return 1 if policy.explore else 0
+
+
+@compiled
+def exploring(policy, clock):
+    """Whether the start, 2 tau plays of one arm, is still on."""
+    return clock[_EXPLORED] < 2.0 * policy.explore
+
+
+@compiled
+def epoch_policy(policy, clock, norm_bounds):
+    """OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
+    epoch = clock[_EPOCH]
+    doubled = math.ldexp(1.0, int(epoch))
+    rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
+    first = policy.first
+    return OFULPlusParameters(
+        first.form,
+        norm_bounds[epoch],
+        rounds,
+        first.delta / doubled,
+        first.sigma,
+        first.rho_min,
+        first.centered,
+        first.random_ties,
+    )
+
+
+@select.register
+def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
+    if exploring(policy, state.clock):
+        arm, propensity = state.clock[_ARM], 1.0
+        if not offer.eligible[arm]:
+            arm, propensity = pick_uniformly(offer.eligible, noise[0])
+        return Choice(arm, offer.contexts[arm], np.inf, np.inf, propensity, np.empty(0))
+    return select(epoch_policy(policy, state.clock, state.norm_bounds), state.inner, offer, noise[:0])
+
+
+@update.register
+def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
+    arm, each = choice.arm, reward / n
+    for _ in range(n):
+        state.pulls[arm] += 1.0
+        if exploring(policy, state.clock) and arm == state.clock[_ARM]:
+            explore_pair(policy, state, choice.action, each)
+            continue
+        if policy.restart and state.inner.fit.weight[arm] == 0.0:
+            remember(state.forced[arm], choice.action, each)
+        inner = epoch_policy(policy, state.clock, state.norm_bounds)
+        update(inner, state.inner, choice, each, 1)
+        if state.inner.plays[0] >= inner.rounds and not exploring(policy, state.clock):
+            end_epoch(policy, state, inner)
+
+
+@compiled
+def remember(row, x, reward):
+    """Context and reward as one row."""
+    for j in range(x.size):
+        row[j] = x[j]
+    row[x.size] = reward
+
+
+@compiled
+def explore_pair(policy, state, x, reward):
+    """One play of the start: every second one makes a pair with the one before, the last one makes b_1."""
+    dim = x.size
+    if state.clock[_EXPLORED] % 2 == 0:
+        remember(state.half_pair, x, reward)
+    else:
+        difference = state.half_pair[:dim] - x
+        size = dot(difference, difference)
+        if state.clock[_EXPLORED] == 1 and size > 0.0:
+            forget(state.start, max(_HARDLY_ANY * size, _LEAST))  # hardly any in the contexts' own unit
+        absorb(state.start, difference, state.half_pair[dim] - reward)
+    state.clock[_EXPLORED] += 1
+    if not exploring(policy, state.clock):
+        state.norm_bounds[0] = initial_norm_bound(
+            norm(state.start.theta), policy.explore, dim, policy.first.sigma, policy.delta_explore
+        )
+
+
+@compiled
+def end_epoch(policy, state, inner):
+    """b_{i+1} = ||theta_hat|| + K, and the next epoch begins."""
+    epoch = state.clock[_EPOCH]
+    if epoch >= policy.max_epochs:
+        return
+    theta, reach = state.inner.fit.theta, ball_radius(inner, state.inner)
+    state.norm_bounds[epoch + 1] = norm(theta) + reach
+    state.epoch_ends[0, epoch] = np.sum(state.pulls)
+    state.epoch_ends[1, epoch] = reach
+    state.clock[_EPOCH] = epoch + 1
+    if policy.restart:
+        restart(state.inner.fit, state.forced)
+        state.inner.plays[0] = 0.0
+
+
+@check_state.register
+def check_state_alb_norm(policy: ALBNormParameters, state):
+    n_arms = state.pulls.shape[-1]
+    checks.indices("clock", state.clock, (policy.max_epochs, 2.0 * policy.explore, n_arms - 1))
+    check_state(policy.first, state.inner)
+
+
+@diagnostics.register
+def diagnostics_alb_norm(policy: ALBNormParameters, state) -> dict[str, Any]:
+    epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state.clock)
+    found = diagnostics(epoch_policy(policy, state.clock, state.norm_bounds), state.inner)
+    if not started:  # there is no bound yet to make a radius from
+        found.update(norm_bound=None, radius=None, optimistic_biases=None)
+    return {
+        **found,
+        "pulls": state.pulls.copy(),
+        "epoch": epoch + 1 if started else 0,
+        "norm_bounds": state.norm_bounds[: epoch + 1].copy() if started else np.empty(0),
+        "epoch_ends": state.epoch_ends[0, :epoch].astype(np.int64),
+        "radii": state.epoch_ends[1, :epoch].copy(),
+        "explored": int(state.clock[_EXPLORED]),
+    }

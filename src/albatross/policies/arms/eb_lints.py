@@ -1,0 +1,133 @@
+"""EB-LinTS: Thompson sampling whose prior has the scale under which the rewards so far are likeliest.
+
+LinTS (Agrawal and Goyal 2013, Algorithm 1) with the ridge chosen by empirical Bayes (MacKay 1992): the prior of theta
+is N(0, sigma^2/ridge I), and with the Gram matrix's eigenvalues v_j and the coordinates c_j of sum y x along them,
+
+    ln evidence(ridge) = sum_j (c_j^2 / (v_j + ridge) / sigma^2 - ln(1 + v_j/ridge)) / 2 + constant.
+
+Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. The best power of two is taken at every refit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.models.moments import Moments, moments, record, reduced, settle
+from albatross.models.ridge import Joint, Ridge, joint, learn, perturb, predict, ridge
+from albatross.picking import tie_priority
+from albatross.policies.arms.linear import LinearState, describe_fit
+from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
+from albatross.protocol import diagnostics, init, noise_size, resolve, score, update
+
+_OCTAVES = 20  # ridges from 2^-20 to 2^20
+
+
+@dataclass(frozen=True, kw_only=True)
+class EBLinTS:
+    """Linear Thompson sampling (Agrawal and Goyal 2013) with an empirical-Bayes prior (MacKay 1992)."""
+
+    sigma: float = 1.0  #: standard deviation of the noise
+    bias_ridge: float = 1.0  #: sigma^2 over the prior variance of the biases
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        checks.positive("sigma", self.sigma)
+        checks.positive("bias_ridge", self.bias_ridge)
+        checks.flag("biases", self.biases)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class EBLinTSParameters(NamedTuple):
+    sigma: float
+    bias_strength: float  # infinite without biases
+    random_ties: int
+
+
+class EBLinTSState(NamedTuple):
+    fit: Joint | Ridge
+    sums: Moments
+    strength: np.ndarray  # (1,) the ridge in use
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_eb_lints(policy: EBLinTS, n_arms, dim, horizon):
+    bias_strength = float(policy.bias_ridge) if policy.biases else math.inf
+    return EBLinTSParameters(float(policy.sigma), bias_strength, int(policy.ties == "random"))
+
+
+@init.register
+def init_eb_lints(policy: EBLinTSParameters, n_arms, dim, rng):
+    fit: Joint | Ridge = ridge(dim)
+    if math.isfinite(policy.bias_strength):
+        fit = joint(n_arms, dim, bias_strength=policy.bias_strength)
+    return EBLinTSState(fit, moments(n_arms, dim), np.ones(1), tie_priority(n_arms, policy.random_ties, rng))
+
+
+@noise_size.register
+def noise_size_eb_lints(policy: EBLinTSParameters, n_arms, dim):
+    return dim + n_arms if math.isfinite(policy.bias_strength) else dim
+
+
+@compiled
+def log_evidence(spectrum, coordinates, strength, sigma):
+    """Log-likelihood of all rewards under the prior N(0, sigma^2/strength I), less that of theta = 0.
+
+    >>> round(log_evidence(np.array([3.0]), np.array([2.0]), 1.0, 1.0), 12)
+    -0.19314718056
+    """
+    total = 0.0
+    for j in range(spectrum.size):
+        total += coordinates[j] ** 2 / (spectrum[j] + strength) / sigma**2 - math.log1p(spectrum[j] / strength)
+    return total / 2.0
+
+
+@compiled
+def likeliest_strength(spectrum, coordinates, sigma):
+    """The power of two with the largest evidence; 1 where the data say nothing."""
+    best, most = 1.0, log_evidence(spectrum, coordinates, 1.0, sigma)
+    for octave in range(-_OCTAVES, _OCTAVES + 1):
+        evidence = log_evidence(spectrum, coordinates, 2.0**octave, sigma)
+        if evidence > most:
+            best, most = 2.0**octave, evidence
+    return best
+
+
+@score.register
+def score_eb_lints(policy: EBLinTSParameters, state, offer, noise):
+    drawn = perturb(state.fit, offer.contexts, policy.sigma, noise)
+    return drawn, drawn - predict(state.fit, offer.contexts)
+
+
+@observe.register
+def observe_eb_lints(policy: EBLinTSParameters, state, choice, reward, n):
+    record(state.sums, choice.arm, choice.action, reward, n)
+    learn(state.fit, choice.arm, choice.action, reward, n)
+
+
+@refit.register
+def refit_eb_lints(policy: EBLinTSParameters, state):
+    gram, cross = reduced(state.sums, policy.bias_strength)
+    spectrum, basis = np.linalg.eigh(gram)
+    spectrum = np.maximum(spectrum, 0.0)
+    coordinates = basis.T @ cross
+    state.strength[0] = likeliest_strength(spectrum, coordinates, policy.sigma)
+    settle(state.fit, spectrum + state.strength[0], basis, cross)
+
+
+@update.register
+def update_eb_lints(policy: EBLinTSParameters, state, choice, reward, n):
+    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@diagnostics.register
+def diagnostics_eb_lints(policy: EBLinTSParameters, state):
+    fitted = describe_fit(LinearState(state.fit, state.sums.pulls, state.priority))
+    return {**fitted, "ridge": float(state.strength[0])}

@@ -1,0 +1,221 @@
+"""OFUL+: OFUL for arms with biases, optimistic over a Euclidean ball of known norm bound.
+
+Ghosh, Sankararaman and Ramchandran (2021), sub-routine of Algorithm 1 and Appendix A. Optimism over a ball has a closed
+form: the index of arm i is mu~_i + <alpha_i, theta_hat> + K ||alpha_i||, mu~_i its bias with a width added.
+
+Two estimators of theta*. `paper` is the paper's: ridge regression of g - mu~ on the contexts played, each mu~ frozen at
+its play. It assumes that the contexts played have mean zero, but the arm is chosen by looking at them, so theta_hat is
+shrunk for ever (to about 0.13 theta* on the paper's own problem). `centered` repairs that by centring contexts and
+rewards within each arm, which is joint least squares in the biases and theta*; it is the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled, generic
+from albatross.confidence import FORMS, bias_width, bias_widths, radius
+from albatross.linalg.vectors import dot, norm
+from albatross.models.ridge import Joint, absorb, bias_estimates, forget, joint, learn, ridge
+from albatross.picking import tie_priority
+from albatross.protocol import diagnostics, init, resolve, score, update
+
+
+@dataclass(frozen=True, kw_only=True)
+class OFULPlus:
+    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); told the true norm, the paper's oracle."""
+
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: float = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
+    sigma: float = 1.0  #: standard deviation of the noise
+    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
+    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 0.5  #: c, a factor on all widths
+    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        checks.at_least_zero("norm_bound", self.norm_bound)
+        check_ball(self)
+        if self.horizon is not None:
+            checks.rounds("horizon", self.horizon)
+
+
+def check_ball(policy: Any) -> None:
+    """The checks of all that goes into a Euclidean confidence ball."""
+    checks.probability("delta", policy.delta)
+    checks.positive("sigma", policy.sigma)
+    checks.positive("rho_min", policy.rho_min)
+    checks.one_of("form", policy.form, tuple(FORMS))
+    checks.positive("scale", policy.scale)
+    checks.one_of("estimator", policy.estimator, ("centered", "paper"))
+    checks.one_of("ties", policy.ties, ("random", "first"))
+
+
+class OFULPlusParameters(NamedTuple):
+    form: Any
+    norm_bound: float  # b
+    rounds: float  # T~, forced plays not counted
+    delta: float
+    sigma: float
+    rho_min: float
+    centered: int
+    random_ties: int
+
+
+class Residual(NamedTuple):
+    """The fit of the paper's estimator; that of the centred one is a `Joint`, which has these fields and one more."""
+
+    weight: np.ndarray  # (K,) plays
+    reward_sum: np.ndarray  # (K,)
+    root: np.ndarray  # (d, d)
+    theta: np.ndarray  # (d,)
+    log_det: np.ndarray  # (1,)
+
+
+class OFULPlusState(NamedTuple):
+    fit: Joint | Residual
+    plays: np.ndarray  # (1,) n, forced plays not counted
+    priority: np.ndarray  # (K,)
+
+
+def rounds_to_play(policy: Any, n_arms: int, horizon: int | None) -> float:
+    """T~ = T - K."""
+    return float(max(checks.told_horizon(policy, horizon) - n_arms, 1))
+
+
+def ball_parameters(policy: Any, *, norm_bound: float, rounds: float) -> OFULPlusParameters:
+    """What is compiled of a policy that holds a Euclidean confidence ball."""
+    return OFULPlusParameters(
+        form=FORMS[policy.form](float(policy.scale)),
+        norm_bound=float(norm_bound),
+        rounds=float(rounds),
+        delta=float(policy.delta),
+        sigma=float(policy.sigma),
+        rho_min=float(policy.rho_min),
+        centered=int(policy.estimator == "centered"),
+        random_ties=int(policy.ties == "random"),
+    )
+
+
+@resolve.register
+def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
+    return ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
+
+
+@init.register
+def init_oful_plus(policy: OFULPlusParameters, n_arms, dim, rng):
+    fit: Joint | Residual = joint(n_arms, dim)
+    if not policy.centered:
+        fit = Residual(np.zeros(n_arms), np.zeros(n_arms), *ridge(dim))
+    return OFULPlusState(fit, np.zeros(1), tie_priority(n_arms, policy.random_ties, rng))
+
+
+biases = generic("biases")  # biases(fit) -> (K,) estimates of mu
+absorb_play = generic("absorb_play")  # absorb_play(fit, policy, arm, x, reward)
+restart = generic("restart")  # restart(fit, forced): back to the first play of every arm, rows [context, reward]
+
+
+@biases.register
+def biases_centered(fit: Joint):
+    return bias_estimates(fit)
+
+
+@biases.register
+def biases_paper(fit: Residual):
+    return fit.reward_sum / np.maximum(fit.weight, 1.0)
+
+
+@absorb_play.register
+def absorb_play_centered(fit: Joint, policy, arm, x, reward):
+    learn(fit, arm, x, reward, 1)
+
+
+@absorb_play.register
+def absorb_play_paper(fit: Residual, policy, arm, x, reward):
+    forced = fit.weight[arm] == 0.0
+    fit.weight[arm] += 1.0
+    fit.reward_sum[arm] += reward
+    if not forced:
+        count = fit.weight[arm]
+        width = bias_width(policy.form, count, policy.norm_bound, policy.delta, policy.sigma, fit.weight.size, x.size)
+        optimistic_bias = fit.reward_sum[arm] / count + width  # mu~ right after this play, never revised
+        absorb(fit, x, reward - optimistic_bias)
+
+
+@restart.register
+def restart_centered(fit: Joint, forced):
+    for arm in range(fit.weight.size):
+        for j in range(fit.theta.size):
+            fit.context_sum[arm, j] = forced[arm, j]
+    restart_means(fit, forced)
+
+
+@restart.register
+def restart_paper(fit: Residual, forced):
+    restart_means(fit, forced)
+
+
+@compiled
+def restart_means(fit, forced):
+    """One play for every arm that had any, nothing known of theta*."""
+    for arm in range(fit.weight.size):
+        fit.weight[arm] = min(fit.weight[arm], 1.0)
+        fit.reward_sum[arm] = forced[arm, fit.theta.size]
+    forget(fit, 1.0)
+
+
+@compiled
+def ball_radius(policy, state):
+    """K_delta(b, n, T~): how far theta* may be from theta_hat."""
+    n_arms, dim = state.fit.weight.size, state.fit.theta.size
+    return radius(
+        policy.form,
+        policy.norm_bound,
+        state.plays[0],
+        policy.rounds,
+        policy.delta,
+        policy.sigma,
+        n_arms,
+        dim,
+        policy.rho_min,
+    )
+
+
+@score.register
+def score_oful_plus(policy: OFULPlusParameters, state, offer, noise):
+    fit, dim = state.fit, offer.contexts.shape[1]
+    scores, reach = biases(fit), ball_radius(policy, state)
+    widths = bias_widths(policy.form, fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
+    for arm in range(scores.size):
+        x = offer.contexts[arm]
+        widths[arm] += reach * norm(x)
+        scores[arm] += dot(x, fit.theta) + widths[arm]
+    return scores, widths
+
+
+@update.register
+def update_oful_plus(policy: OFULPlusParameters, state, choice, reward, n):
+    for _ in range(n):
+        if state.fit.weight[choice.arm] > 0.0:  # an arm's first play is forced and does not count
+            state.plays[0] += 1.0
+        absorb_play(state.fit, policy, choice.arm, choice.action, reward / n)
+
+
+@diagnostics.register
+def diagnostics_oful_plus(policy: OFULPlusParameters, state):
+    dim = state.fit.theta.size
+    widths = bias_widths(policy.form, state.fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
+    return {
+        "pulls": state.fit.weight.copy(),
+        "theta_hat": state.fit.theta.copy(),
+        "radius": float(ball_radius(policy, state)),
+        "biases": biases(state.fit),
+        "optimistic_biases": biases(state.fit) + widths,
+        "norm_bound": policy.norm_bound,
+    }

@@ -1,0 +1,137 @@
+"""OSOM, a reconstruction: UCB until the data show that contexts matter, then optimism in theta* for ever.
+
+After Chatterji, Muthukumar and Bartlett (2020), Algorithm 1. The published switching threshold could not be verified;
+in its place stands one that holds on the same good event. If theta* = 0, the value that the complex model promises
+exceeds the reward of the simple model's arm by at most 2 (bonus of the arm) + 2 K ||alpha|| plus noise, so
+
+    switch once  sum [promise - reward] > sum [2 bonus + 2 K ||alpha||] + sigma sqrt(2 t ln(t (t+1) / delta)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.confidence import bias_widths
+from albatross.linalg.vectors import row_norms, times
+from albatross.picking import pick_best
+from albatross.policies.arms.oful_plus import (
+    OFULPlusParameters,
+    OFULPlusState,
+    ball_parameters,
+    ball_radius,
+    biases,
+    check_ball,
+    rounds_to_play,
+)
+from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_size, update
+
+
+@dataclass(frozen=True, kw_only=True)
+class OSOM:
+    """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
+
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: float = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
+    sigma: float = 1.0  #: standard deviation of the noise
+    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
+    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: float = 0.5  #: c, a factor on all widths
+    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        checks.at_least_zero("norm_bound", self.norm_bound)
+        check_ball(self)
+        if self.horizon is not None:
+            checks.rounds("horizon", self.horizon)
+
+
+class OSOMParameters(NamedTuple):
+    ball: OFULPlusParameters  # the complex model's confidence set
+    simple: OFULPlusParameters  # the same with norm bound 0: OSOM's bias widths do without the contexts' part
+
+
+class OSOMState(NamedTuple):
+    complex: OFULPlusState
+    pulls: np.ndarray  # (K,)
+    switched: np.ndarray  # (1,) 1 once the complex model is in use
+    tested: np.ndarray  # (1,) t, rewards that the test has seen
+    shortfall: np.ndarray  # (1,) sum of promise - reward
+    allowance: np.ndarray  # (1,) sum of 2 bonus + 2 K ||alpha||
+
+
+@resolve.register
+def resolve_osom(policy: OSOM, n_arms, dim, horizon):
+    ball = ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
+    return OSOMParameters(ball, ball._replace(norm_bound=0.0))
+
+
+@init.register
+def init_osom(policy: OSOMParameters, n_arms, dim, rng):
+    return OSOMState(
+        init(policy.ball, n_arms, dim, rng),
+        np.zeros(n_arms),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(1),
+    )
+
+
+@tag_size.register
+def tag_size_osom(policy: OSOMParameters):
+    return 2
+
+
+@select.register
+def select_osom(policy: OSOMParameters, state, offer, noise):
+    fit, ball = state.complex.fit, policy.ball
+    bonus = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
+    simple = fit.reward_sum / np.maximum(fit.weight, 1.0) + bonus
+    optimistic = biases(fit) + times(offer.contexts, fit.theta) + bonus + reach
+
+    simple_arm = pick_best(simple, offer, state.complex.priority)
+    complex_arm = pick_best(optimistic, offer, state.complex.priority)
+    if state.switched[0]:
+        arm, value, width = complex_arm, optimistic[complex_arm], bonus[complex_arm] + reach[complex_arm]
+    else:
+        arm, value, width = simple_arm, simple[simple_arm], bonus[simple_arm]
+
+    tag = np.full(2, np.nan)
+    if np.isfinite(simple[simple_arm]):  # forced plays are no part of the test
+        tag[0] = optimistic[complex_arm]
+        tag[1] = 2.0 * bonus[simple_arm] + 2.0 * reach[complex_arm]
+    return Choice(arm, offer.contexts[arm], value, width, 1.0, tag)
+
+
+@update.register
+def update_osom(policy: OSOMParameters, state, choice, reward, n):
+    state.pulls[choice.arm] += n
+    if not state.switched[0] and not np.isnan(choice.tag[0]):
+        state.tested[0] += n
+        state.shortfall[0] += n * choice.tag[0] - reward
+        state.allowance[0] += n * choice.tag[1]
+        t = state.tested[0]
+        luck = policy.ball.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.ball.delta))
+        if state.shortfall[0] > state.allowance[0] + luck:
+            state.switched[0] = 1.0
+    update(policy.simple, state.complex, choice, reward, n)
+
+
+@diagnostics.register
+def diagnostics_osom(policy: OSOMParameters, state):
+    found = diagnostics(policy.ball, state.complex)
+    return {
+        **found,
+        "pulls": state.pulls.copy(),
+        "switched": bool(state.switched[0]),
+        "shortfall": float(state.shortfall[0]),
+        "allowance": float(state.allowance[0]),
+    }

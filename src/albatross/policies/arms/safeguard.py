@@ -1,0 +1,133 @@
+"""A fallback on optimism over the certificate's set, for when an unproved choice could cost too much.
+
+A choice a costs at most its certified gap: the most by which the set allows another arm to be better. As long as the
+gaps paid for stay within twice what optimism over the set is itself known to cost, with lam = 1
+
+    E = 2 sigma sqrt(2 kappa ln det(I + Lam^-1 G) t),
+
+the choice is played, and else the optimistic arm. While the set says nothing of some arm, it is played now and then.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross.compiling import compiled, generic
+from albatross.models.certificate import estimates, half_width_of_difference, kappas
+
+_UNIDENTIFIED, _FORCED, _SPENT, _FALLBACKS, _CERTIFIED = 0, 1, 2, 3, 4  # places in a note and in the account
+_PLACES = 5
+
+
+class Trust(NamedTuple):
+    """Every choice is played."""
+
+    delta: float
+
+
+class Safeguard(NamedTuple):
+    """A choice is played while the certificate allows it."""
+
+    delta: float
+
+
+@singledispatch
+def note_size(guard: Any) -> int:
+    """How many numbers a choice carries for the account."""
+    return 0
+
+
+@note_size.register
+def note_size_safeguard(guard: Safeguard) -> int:
+    return _PLACES
+
+
+def new_account(guard: Any) -> np.ndarray:
+    """Rounds with an unidentified arm, forced plays, gaps paid for, fallbacks, certified regret: all 0."""
+    return np.zeros(note_size(guard))
+
+
+# guarded(guard, state, offer, rows, means, arm, sigma) -> the arm to play instead of `arm`, what to add to the account
+guarded = generic("guarded")
+
+
+@guarded.register
+def guarded_trust(guard: Trust, state, offer, rows, means, arm, sigma):
+    return arm, np.empty(0)
+
+
+@guarded.register
+def guarded_safeguard(guard: Safeguard, state, offer, rows, means, arm, sigma):
+    certificate, played = state.certificate, state.totals.gram[0, 0]
+    note = np.zeros(_PLACES)
+    found = estimates(certificate, rows, guard.delta, sigma)
+    unknown = best_of(means, offer.eligible & (found.widths == np.inf), state.priority)
+    if unknown >= 0:
+        note[_UNIDENTIFIED] = 1.0
+        if found.widths[arm] < np.inf and state.account[_FORCED] < 0.5 * math.sqrt(played):
+            note[_FORCED] = 1.0
+            return unknown, note
+        return arm, note
+    optimistic = best_of(found.centres + found.widths, offer.eligible, state.priority)
+    if arm != optimistic:
+        gap = certified_gap(certificate, found, offer.eligible, arm, kappas(certificate, guard.delta), sigma)
+        if state.account[_SPENT] + gap <= 2.0 * cost_of_optimism(certificate, guard.delta, sigma, played + 1.0):
+            note[_SPENT] = note[_CERTIFIED] = gap
+            return arm, note
+        note[_FALLBACKS] = 1.0
+    note[_CERTIFIED] = 2.0 * found.widths[optimistic]
+    return optimistic, note
+
+
+@compiled
+def best_of(scores, among, priority):
+    """The arm of highest score among these, ties to the lowest priority; -1 if there are none."""
+    best = -1
+    for arm in range(scores.size):
+        if among[arm] and (
+            best < 0 or scores[arm] > scores[best] or (scores[arm] == scores[best] and priority[arm] < priority[best])
+        ):
+            best = arm
+    return best
+
+
+@compiled
+def certified_gap(certificate, found, eligible, arm, kappa, sigma):
+    """By how much another arm may be better at most."""
+    gap = 0.0
+    for other in range(eligible.size):
+        if eligible[other] and other != arm:
+            width = half_width_of_difference(certificate, found, other, arm, kappa, sigma)
+            width = min(width, found.widths[other] + found.widths[arm])
+            gap = max(gap, found.centres[other] - found.centres[arm] + width)
+    return gap
+
+
+@compiled
+def cost_of_optimism(certificate, delta, sigma, t):
+    """E: what optimism over the set with lam = 1 loses at most in t rounds."""
+    return 2.0 * sigma * math.sqrt(2.0 * kappas(certificate, delta)[0] * certificate.log_dets[0] * t)
+
+
+@singledispatch
+def describe_safeguard(guard: Any, state: Any, sigma: float) -> dict[str, Any]:
+    """The account, by name."""
+    return {}
+
+
+@describe_safeguard.register
+def describe_account(guard: Safeguard, state: Any, sigma: float) -> dict[str, Any]:
+    unidentified, forced, spent, fallbacks, certified = (float(part) for part in state.account)
+    cost = float(cost_of_optimism(state.certificate, guard.delta, sigma, state.totals.gram[0, 0] + 1.0))
+    return {
+        "unidentified_rounds": int(unidentified),
+        "forced": int(forced),
+        "spent": spent,
+        "allowance": 2.0 * cost,
+        "fallbacks": int(fallbacks),
+        "certified_regret": certified,
+    }

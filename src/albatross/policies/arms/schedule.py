@@ -1,0 +1,35 @@
+"""Learning that costs too much to repeat at every play: done anew at rounds that grow like a geometric series."""
+
+from __future__ import annotations
+
+from albatross.compiling import compiled, generic
+
+observe = generic("observe")  # observe(policy, state, choice, reward, n): what every play changes
+refit = generic("refit")  # refit(policy, state): what is brought up to date now and then
+
+
+@compiled
+def next_refit(plays):
+    """The first of 1, 2, ..., 16, 18, ..., 32, 36, ... after so many plays: eight a doubling.
+
+    >>> [next_refit(float(plays)) for plays in (0, 15, 16, 31, 32)]
+    [1.0, 16.0, 18.0, 32.0, 36.0]
+    """
+    step = 1.0
+    while 16.0 * step <= plays:
+        step *= 2.0
+    return (plays // step + 1.0) * step
+
+
+@compiled
+def learn_on_schedule(policy, state, pulls, choice, reward, n):
+    """n plays of the choice that brought `reward` in sum; a block is cut where a refit falls into it."""
+    left, played = float(n), pulls.sum()
+    while left > 0.0:
+        due = next_refit(played)
+        part = min(left, due - played)
+        observe(policy, state, choice, reward * (part / n), part)
+        played += part
+        left -= part
+        if played == due:
+            refit(policy, state)

@@ -1,0 +1,172 @@
+"""SF-OFUL: optimism over a confidence set that no bound on the norm of theta* enters, at any time.
+
+The self-normalised inequality behind OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 1) speaks of the noise
+alone. Before it is solved for theta* it says, for G = sum x x' and V = G + ridge I,
+
+    |sum y x - G theta*|_{V^-1} <= sigma sqrt(ln det V/ridge^m + 2 ln(1/delta)) =: radius   at all times,
+
+an ellipsoid about least squares. What it allows of <x, theta> is <x, theta_hat> +- radius |G^-1 x|_V, and anything at
+all for an x that is not in the span of the plays: such arms are played first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.confidence import ellipsoid_radius
+from albatross.linalg.vectors import dot
+from albatross.models.ellipsoid import centred, exact_leverages, unplayed
+from albatross.models.moments import Moments, moments, record, reduced, settle
+from albatross.models.ridge import Joint, Ridge, joint, learn, predict, ridge
+from albatross.policies.arms.linear import LinearState, describe_fit, nothing_learnt
+from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
+from albatross.protocol import check_state, diagnostics, init, resolve, score, update
+
+_LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared and divided by it, are finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class SFOFUL:
+    """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1."""
+
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    ridge: float = 1.0  #: weight of the penalty on the parameter's length
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        checks.positive("sigma", self.sigma)
+        checks.probability("delta", self.delta)
+        checks.positive("ridge", self.ridge)
+        checks.flag("biases", self.biases)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class SFOFULParameters(NamedTuple):
+    sigma: float
+    delta: float
+    strength: float
+    biases: int
+    random_ties: int
+
+
+class SFOFULState(NamedTuple):
+    exact: Joint | Ridge  # least squares; the first columns of its root are the directions nobody has played
+    ridged: Joint | Ridge  # for ln det V
+    sums: Moments
+    unseen: np.ndarray  # (2,) how many such directions there are, and the squared length that counts as 0 along them
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_sf_oful(policy: SFOFUL, n_arms, dim, horizon):
+    return SFOFULParameters(
+        float(policy.sigma),
+        float(policy.delta),
+        float(policy.ridge),
+        int(policy.biases),
+        int(policy.ties == "random"),
+    )
+
+
+@init.register
+def init_sf_oful(policy: SFOFULParameters, n_arms, dim, rng):
+    start = nothing_learnt(policy, n_arms, dim, rng)
+    exact: Joint | Ridge = joint(n_arms, dim) if policy.biases else ridge(dim)
+    return SFOFULState(exact, start.fit, moments(n_arms, dim), np.array([float(dim), 0.0]), start.priority)
+
+
+@compiled
+def norm_free_radius(policy, state):
+    """What the noise alone can do, in the norm of V^-1."""
+    return ellipsoid_radius(state.ridged.log_det[0], 0.0, policy.delta, policy.sigma, policy.strength)
+
+
+@score.register
+def score_sf_oful(policy: SFOFULParameters, state, offer, noise):
+    n_arms = offer.contexts.shape[0]
+    rows = np.empty_like(offer.contexts)
+    for arm in range(n_arms):
+        row = centred(state.exact, arm, offer.contexts[arm])
+        for j in range(row.size):
+            rows[arm, j] = row[j]
+    products = rows @ state.exact.root
+    outside = np.zeros(n_arms)
+    for arm in range(n_arms):
+        for j in range(int(state.unseen[0])):
+            outside[arm] += products[arm, j] ** 2
+            products[arm, j] = 0.0
+    widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.strength))
+    for arm in range(n_arms):
+        if outside[arm] > state.unseen[1] or unplayed(state.exact, arm):
+            widths[arm] = np.inf
+    return predict(state.exact, offer.contexts) + widths, widths
+
+
+@compiled
+def leads_outside(state, arm, x):
+    """Whether x has a part along a direction that nobody has played."""
+    row, outside = centred(state.exact, arm, x), 0.0
+    for j in range(int(state.unseen[0])):
+        outside += dot(row, state.exact.root[:, j]) ** 2
+    return outside > state.unseen[1] and not unplayed(state.exact, arm)
+
+
+@observe.register
+def observe_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
+    opened = leads_outside(state, choice.arm, choice.action)
+    record(state.sums, choice.arm, choice.action, reward, n)
+    learn(state.ridged, choice.arm, choice.action, reward, n)
+    learn(state.exact, choice.arm, choice.action, reward, n)
+    if opened:
+        refit(policy, state)
+
+
+@refit.register
+def refit_sf_oful(policy: SFOFULParameters, state):
+    gram, cross = reduced(state.sums, 0.0 if policy.biases else np.inf)
+    spectrum, basis = np.linalg.eigh(gram)
+    floor = max(cross.size * 2.0**-52 * spectrum[-1], _LEAST)
+    state.unseen[0], state.unseen[1] = 0.0, floor
+    for j in range(cross.size):
+        if spectrum[j] <= floor:
+            spectrum[j] = 1.0
+            state.unseen[0] += 1.0
+    settle(state.exact, spectrum, basis, cross)
+
+
+@update.register
+def update_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
+    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@check_state.register
+def check_state_sf_oful(policy: SFOFULParameters, state):
+    checks.indices("unseen", state.unseen[..., 0], state.exact.root.shape[-1])
+
+
+@diagnostics.register
+def diagnostics_sf_oful(policy: SFOFULParameters, state):
+    fit = LinearState(state.exact, state.sums.pulls, state.priority)
+    radius = norm_free_radius(policy, state)
+    return {**describe_fit(fit), "radius": radius, "norm_bound": norm_certificate(policy, state, radius)}
+
+
+def norm_certificate(policy: SFOFULParameters, state: SFOFULState, radius: float) -> float:
+    """What |theta*| cannot exceed: |theta_hat| and the longest half-axis of the set; infinite before the plays span."""
+    if state.unseen[0] > 0.0:
+        return math.inf
+    inverse = state.exact.root @ state.exact.root.T
+    leaked = np.zeros((1, inverse.shape[0]))
+    if isinstance(state.exact, Joint):
+        played = state.exact.weight > 0.0
+        leaked = state.exact.context_sum[played] / state.exact.weight[played, None]
+    squared_axes = inverse + policy.strength * inverse @ (np.eye(len(inverse)) + leaked.T @ leaked) @ inverse
+    return float(np.linalg.norm(state.exact.theta) + radius * math.sqrt(np.linalg.eigvalsh(squared_axes)[-1]))

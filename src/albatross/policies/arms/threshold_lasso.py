@@ -1,0 +1,97 @@
+"""TH Lasso: greedy on least squares over the coordinates that survive two thresholds of the lasso.
+
+Ariu, Abe and Proutiere (2022), Algorithm 1. After t plays, with the lasso's theta at
+
+    penalty_t = penalty sqrt(2 ln t ln d / t):   S_1 = {|theta_j| > 4 penalty_t},
+                                                 S_2 = {j in S_1: |theta_j| > 4 penalty_t sqrt(|S_1|)},
+
+least squares on S_2 is what is played. The lasso minimises half the mean squared error, as in the authors' programs.
+All is fitted anew when a refit is due.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.models.lasso import descend, least_squares_on
+from albatross.models.moments import Moments, moments, reduced
+from albatross.picking import tie_priority
+from albatross.policies.arms.greedy_lasso import GreedyLassoParameters, greedy_lasso
+from albatross.policies.arms.schedule import refit
+from albatross.protocol import init, resolve
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdLasso:
+    """The thresholded lasso bandit (Ariu, Abe and Proutiere 2022, Algorithm 1)."""
+
+    penalty: float = 0.02  #: lambda_0, the penalty's factor that does not change with t
+    bias_ridge: float = 1.0  #: weight of the penalty on biases
+    biases: bool = True  #: False: an arm's context explains all of its mean reward
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        checks.positive("penalty", self.penalty)
+        checks.positive("bias_ridge", self.bias_ridge)
+        checks.flag("biases", self.biases)
+        checks.one_of("ties", self.ties, ("random", "first"))
+
+
+class ThresholdLassoParameters(GreedyLassoParameters):
+    """`penalty` is as given."""
+
+
+class ThresholdLassoState(NamedTuple):
+    sums: Moments
+    lasso: np.ndarray  # (d,)
+    theta: np.ndarray  # (d,) least squares on what survived
+    priority: np.ndarray  # (K,)
+
+
+@resolve.register
+def resolve_threshold_lasso(policy: ThresholdLasso, n_arms, dim, horizon):
+    return greedy_lasso(ThresholdLassoParameters, policy, policy.penalty)
+
+
+@init.register
+def init_threshold_lasso(policy: ThresholdLassoParameters, n_arms, dim, rng):
+    priority = tie_priority(n_arms, policy.random_ties, rng)
+    return ThresholdLassoState(moments(n_arms, dim), np.zeros(dim), np.zeros(dim), priority)
+
+
+@compiled
+def fading_penalty(penalty, t, dim):
+    """penalty_t; that of the first play has ln 2 for ln 1, since nothing is small beside a threshold of 0.
+
+    >>> round(fading_penalty(0.02, 100.0, 50.0), 12)
+    0.012005176121
+    """
+    return penalty * math.sqrt(2.0 * math.log(max(t, 2.0)) * math.log(dim) / t)
+
+
+@compiled
+def survivors(theta, penalty):
+    """S_2, as a mask.
+
+    >>> survivors(np.array([0.5, -9.0, 5.0, 8.0]), 1.0).tolist()
+    [False, True, False, True]
+    """
+    first = np.abs(theta) > 4.0 * penalty
+    return first & (np.abs(theta) > 4.0 * penalty * math.sqrt(first.sum()))
+
+
+@refit.register
+def refit_threshold_lasso(policy: ThresholdLassoParameters, state):
+    t = state.sums.pulls.sum()
+    gram, cross = reduced(state.sums, policy.bias_strength)
+    penalty = fading_penalty(policy.penalty, t, cross.size)
+    descend(gram, cross, t * penalty, state.lasso)
+    theta = least_squares_on(gram, cross, survivors(state.lasso, penalty))
+    for j in range(theta.size):
+        state.theta[j] = theta[j]

@@ -1,0 +1,1 @@
+"""Policies whose actions are the vectors of the unit ball."""

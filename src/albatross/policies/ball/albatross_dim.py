@@ -1,0 +1,214 @@
+"""AlbatrossDim: the unit ball with unknown sparsity, by perturbed greedy play on a soft support.
+
+Play the direction of mean +- sd, where mean and sd (d,) are those of each coordinate's posterior (`soft_support`) and
+the signs are a row of a Hadamard matrix. A coordinate's sd is its exploration budget: it falls once the coordinate is
+known to matter or not to, and never reaches 0. No coordinate is ever dropped, and there is nothing to tune.
+
+This library's own policy, with the prior of Stephens (2017). Proved is only that no coordinate is lost for ever; that
+it pays about what Thompson sampling told the support pays, times 2 to 4, is measured.
+
+The posterior is kept for max(1, beta t) rounds, in which at most two actions a row, one a sign, are played; so all that
+they teach is summed by row and sign, and enters sum x x' and sum x y when the posterior is computed anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.linalg.vectors import norm
+from albatross.models.ball_fit import narrow
+from albatross.models.soft_support import INCLUSION, INFORMATION, MEAN, SPREAD, nothing_known, revise
+from albatross.picking import pick_uniformly
+from albatross.policies.exploration import add_sample
+from albatross.protocol import (
+    Choice,
+    check_tags,
+    diagnostics,
+    init,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+ROUNDS, RENEWAL, BATCH = 0, 1, 2  # places in the clock
+PLAYS, REWARD = 0, 1  # last axis of the tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlbatrossDim:
+    """Perturbed greedy play on a soft support (this library's own; prior of Stephens 2017)."""
+
+    sigma: float = 1.0  #: standard deviation of the noise; better too large than too small
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    beta: float = 0.1  #: a posterior is kept for this share of the rounds so far
+
+    def __post_init__(self) -> None:
+        checks.positive("sigma", self.sigma)
+        checks.positive("norm_bound", self.norm_bound)
+        checks.probability("beta", self.beta)
+
+
+class AlbatrossDimParameters(NamedTuple):
+    sigma: float
+    norm_bound: float
+    beta: float
+
+
+class AlbatrossDimState(NamedTuple):
+    lookout: np.ndarray  # (m, d) what the world looks with, see ball_fit
+    columns: np.ndarray  # (d,) int64, of the Hadamard matrix of order n
+    served: np.ndarray  # (n,) int64, how often a reward came for each of its rows
+    tally: np.ndarray  # (n, 2, 2) plays and sum of rewards by row and sign, since the belief was renewed
+    gram: np.ndarray  # (d, d) sum of x x' before that
+    cross: np.ndarray  # (d,) sum of x y before that
+    belief: np.ndarray  # (5, d) see soft_support
+    clock: np.ndarray  # (3,) int64: rounds, the round of the next renewal, renewals so far
+
+
+@on_ball.register
+def on_ball_albatross_dim(policy: AlbatrossDim) -> bool:
+    return True
+
+
+@resolve.register
+def resolve_albatross_dim(policy: AlbatrossDim, n_arms, dim, horizon):
+    # Below a share of 1e-9, what is known beforehand vanishes in rounding beside what the rewards say.
+    sigma = max(policy.sigma, 1e-9 * policy.norm_bound)
+    return AlbatrossDimParameters(float(sigma), float(policy.norm_bound), float(policy.beta))
+
+
+@init.register
+def init_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim, rng):
+    order = 1 << (dim - 1).bit_length()
+    return AlbatrossDimState(
+        lookout=np.eye(dim),
+        columns=rng.permutation(order)[:dim].astype(np.int64),
+        served=np.zeros(order, np.int64),
+        tally=np.zeros((order, 2, 2)),
+        gram=np.zeros((dim, dim)),
+        cross=np.zeros(dim),
+        belief=nothing_known(dim, policy.norm_bound),
+        clock=np.array([0, 1, 0]),
+    )
+
+
+@narrow.register
+def narrow_albatross_dim(policy: AlbatrossDimParameters, state, vectors):
+    return state._replace(lookout=np.ascontiguousarray(vectors))
+
+
+@noise_size.register
+def noise_size_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim):
+    return 2  # one for the row, one for its sign
+
+
+@tag_size.register
+def tag_size_albatross_dim(policy: AlbatrossDimParameters):
+    return 3  # renewals so far, row, sign
+
+
+@compiled
+def hadamard(row, column):
+    """+1 or -1: the parity of the bits that both numbers have (Sylvester's matrix of any order)."""
+    bits = row & column
+    bits ^= bits >> 16
+    bits ^= bits >> 8
+    bits ^= bits >> 4
+    bits ^= bits >> 2
+    bits ^= bits >> 1
+    return 1.0 - 2.0 * (bits & 1)
+
+
+@compiled
+def perturbed_mean(state, row, side):
+    """mean + sd on one side of a row, mean - sd on the other; the action is its direction."""
+    sign = 1.0 - 2.0 * side
+    theta = np.empty(state.columns.size)
+    for j in range(theta.size):
+        theta[j] = state.belief[MEAN, j] + sign * hadamard(row, state.columns[j]) * state.belief[SPREAD, j]
+    return theta
+
+
+@select.register
+def select_albatross_dim(policy: AlbatrossDimParameters, state, offer, noise):
+    # One of the rows served least: all rows in turn, in an order that is new each time around.
+    row, _ = pick_uniformly(state.served == state.served.min(), noise[0])
+    side = 1 if noise[1] < 0.0 else 0
+    theta = perturbed_mean(state, row, side)
+    value = norm(theta)
+    action = theta / value
+    tag = np.array([float(state.clock[BATCH]), float(row), float(side)])
+    width = value - np.dot(action, state.belief[MEAN])
+    return Choice(0, state.lookout @ action, value, width, np.nan, tag)
+
+
+@update.register
+def update_albatross_dim(policy: AlbatrossDimParameters, state, choice, reward, n):
+    state.clock[ROUNDS] += n
+    if not np.isnan(choice.tag[0]):  # somebody else's action is of no row
+        state.served[int(choice.tag[1])] += n
+    if choice.tag[0] == state.clock[BATCH]:
+        cell = state.tally[int(choice.tag[1]), int(choice.tag[2])]
+        cell[PLAYS] += n
+        cell[REWARD] += reward
+    else:  # somebody else's, or from an earlier belief: then an agent sees all of the action
+        add_sample(state.gram, state.cross, choice.action, reward, n)
+    if state.clock[ROUNDS] >= state.clock[RENEWAL]:
+        renew(policy, state)
+
+
+@compiled
+def renew(policy, state):
+    """Compute the belief anew, with what was played under the last one."""
+    for row in range(state.served.size):
+        for side in range(2):
+            cell = state.tally[row, side]
+            if cell[PLAYS] > 0.0:
+                theta = perturbed_mean(state, row, side)
+                add_sample(state.gram, state.cross, theta / norm(theta), cell[REWARD], cell[PLAYS])
+    state.tally.fill(0.0)
+    revise(state.belief, state.gram, state.cross, policy.sigma, policy.norm_bound)
+    rounds = state.clock[ROUNDS]
+    state.clock[RENEWAL] = rounds + max(1, int(policy.beta * rounds))
+    state.clock[BATCH] += 1
+
+
+@check_tags.register
+def check_tags_albatross_dim(policy: AlbatrossDimParameters, state, tags):
+    own = tags[~np.isnan(tags[:, 0])]
+    checks.indices("tag", own[:, 1:], (state.served.shape[-1] - 1, 1))
+
+
+@diagnostics.register
+def diagnostics_albatross_dim(policy: AlbatrossDimParameters, state):
+    mean, variance, inclusion = state.belief[MEAN], state.belief[SPREAD] ** 2, state.belief[INCLUSION]
+    information = state.belief[INFORMATION]
+    warnings = []
+    unseen = int(np.sum(information * policy.norm_bound**2 < 1.0))
+    if unseen:
+        warnings.append(
+            f"{unseen} of {mean.size} coordinates cannot be told yet: the rewards say less of them than norm_bound does"
+        )
+    if mean @ mean < variance.sum():
+        warnings.append("the best direction cannot be told yet: more of theta is unknown than known")
+    if (length := norm(mean)) > 1.1 * policy.norm_bound:
+        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: tell a larger one")
+    return {
+        "pulls": state.clock[ROUNDS : ROUNDS + 1].astype(float),
+        "theta_hat": mean.copy(),
+        "variance": variance,
+        "inclusion": inclusion.copy(),
+        "information": information.copy(),
+        "support": np.flatnonzero(inclusion > 0.5),
+        "effective_dimension": float(inclusion.sum()),
+        "renewals": int(state.clock[BATCH]),
+        "warnings": warnings,
+    }

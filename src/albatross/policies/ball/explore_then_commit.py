@@ -1,0 +1,140 @@
+"""Explore, then commit: thresholded least squares on random actions, then its direction for ever.
+
+The simplest thing that needs to be told neither sparsity nor signal (after Hao, Lattimore and Wang 2020, Algorithm 1,
+with the unit sphere for their design and a threshold for their Lasso). It explores max(2d, T^(2/3)) rounds, keeps the
+coordinates with |theta_j| >= sigma sqrt(2 ln(2d / delta) (A'A)^-1_jj), and plays the direction of what it kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.linalg.vectors import norm
+from albatross.models.ball_fit import narrow
+from albatross.policies.exploration import add_sample
+from albatross.protocol import Choice, diagnostics, hold, init, noise_size, on_ball, resolve, select, tag_size, update
+
+_FOR_EVER = 2**53
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreThenCommit:
+    """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
+
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: some coordinate that is 0 is kept with at most this probability
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            checks.rounds("horizon", self.horizon)
+        checks.positive("sigma", self.sigma)
+        checks.probability("delta", self.delta)
+
+
+class ExploreThenCommitParameters(NamedTuple):
+    explore: float  # rounds
+    level: float  # sigma sqrt(2 ln(2d / delta))
+    dim: int
+
+
+class ExploreThenCommitState(NamedTuple):
+    lookout: np.ndarray  # (m, d) what the world looks with, see ball_fit
+    samples: np.ndarray  # (1,)
+    gram: np.ndarray  # (d, d)
+    cross: np.ndarray  # (d,)
+    action: np.ndarray  # (d,) what it commits to; 0 before
+    pulls: np.ndarray  # (1,)
+
+
+@on_ball.register
+def on_ball_explore_then_commit(policy: ExploreThenCommit) -> bool:
+    return True
+
+
+@resolve.register
+def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon):
+    rounds = max(2 * dim, math.ceil(checks.told_horizon(policy, horizon) ** (2 / 3)))
+    level = policy.sigma * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta))
+    return ExploreThenCommitParameters(float(rounds), float(level), dim)
+
+
+@init.register
+def init_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, dim, rng):
+    return ExploreThenCommitState(
+        np.eye(dim), np.zeros(1), np.zeros((dim, dim)), np.zeros(dim), np.zeros(dim), np.zeros(1)
+    )
+
+
+@narrow.register
+def narrow_explore_then_commit(policy: ExploreThenCommitParameters, state, vectors):
+    return state._replace(lookout=np.ascontiguousarray(vectors))
+
+
+@noise_size.register
+def noise_size_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, dim):
+    return dim
+
+
+@tag_size.register
+def tag_size_explore_then_commit(policy: ExploreThenCommitParameters):
+    return policy.dim
+
+
+@select.register
+def select_explore_then_commit(policy: ExploreThenCommitParameters, state, offer, noise):
+    if state.samples[0] < policy.explore:
+        action = noise / norm(noise)
+        return Choice(0, state.lookout @ action, 0.0, 0.0, np.nan, action)
+    return Choice(0, state.lookout @ state.action, 0.0, 0.0, 1.0, state.action.copy())
+
+
+@hold.register
+def hold_explore_then_commit(policy: ExploreThenCommitParameters, state, choice):
+    return 1 if state.samples[0] < policy.explore else _FOR_EVER
+
+
+@update.register
+def update_explore_then_commit(policy: ExploreThenCommitParameters, state, choice, reward, n):
+    state.pulls[0] += n
+    x = choice.action if np.isnan(choice.tag[0]) else choice.tag
+    for _ in range(n):
+        if state.samples[0] >= policy.explore:
+            return
+        state.samples[0] += 1.0
+        add_sample(state.gram, state.cross, x, reward / n, 1)
+        if state.samples[0] >= policy.explore:
+            commit(policy, state)
+
+
+@compiled
+def commit(policy, state):
+    """The direction of the coordinates that stand out, or of all where none does."""
+    dim = state.cross.size
+    inverse = np.linalg.inv(state.gram + 1e-9 * np.trace(state.gram) / dim * np.eye(dim))
+    theta = inverse @ state.cross
+    kept = np.zeros(dim)
+    for j in range(dim):
+        if abs(theta[j]) >= policy.level * math.sqrt(inverse[j, j]):
+            kept[j] = theta[j]
+    if norm(kept) == 0.0:
+        kept[:] = theta
+    length = norm(kept)
+    for j in range(dim):
+        state.action[j] = kept[j] / length if length > 0.0 else 0.0
+
+
+@diagnostics.register
+def diagnostics_explore_then_commit(policy: ExploreThenCommitParameters, state):
+    return {
+        "pulls": state.pulls.copy(),
+        "samples": int(state.samples[0]),
+        "action": state.action.copy(),
+        "support": np.flatnonzero(state.action),
+    }

@@ -1,0 +1,176 @@
+"""SL-UCB: explore all coordinates at once by random signs, keep those that stand out, then play OFUL on them.
+
+Carpentier and Munos (2012), Section 3. Their noise sits inside the inner product, r = <x, theta + noise>; here it is
+added to it, so their constant is read with sigma for the noise. Exploration x = (+-1, ..., +-1) / sqrt(d) makes
+theta_k = (d / t) sum x_k r an unbiased estimate in O(d) a round, with no matrix to invert. With
+c = (norm bound + sigma) sqrt(2 ln(2d / delta)) it stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and
+at sqrt(T) at the earliest; then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates where that is empty. Until then
+it cannot learn from somebody else's actions: the estimate needs its own random signs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.models.ball_fit import OWN, SIZE, look_through, narrow, start_over
+from albatross.policies.ball.ball_oful import BallOFULParameters, BallState
+from albatross.protocol import (
+    Choice,
+    check_state,
+    diagnostics,
+    hold,
+    init,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+_COMMITTED, _SAMPLES = 0, 1  # places in the clock
+
+
+@dataclass(frozen=True, kw_only=True)
+class SLUCB:
+    """SL-UCB (Carpentier and Munos 2012, Section 3); its noise model differs from ours."""
+
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
+    sigma: float = 1.0  #: standard deviation of the noise
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    norm_bound: float = 1.0  #: what the norm of theta* is at most
+    switch: float = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            checks.rounds("horizon", self.horizon)
+        checks.positive("sigma", self.sigma)
+        checks.probability("delta", self.delta)
+        checks.positive("norm_bound", self.norm_bound)
+        checks.at_least_zero("switch", self.switch)
+
+
+class SLUCBParameters(NamedTuple):
+    inner: BallOFULParameters
+    horizon: float
+    constant: float  # c
+
+
+class SLUCBState(NamedTuple):
+    inner: BallState
+    clock: np.ndarray  # (2,) int64: 1 once the support is chosen; samples
+    moment: np.ndarray  # (d,) sum of x r
+
+
+@on_ball.register
+def on_ball_sl_ucb(policy: SLUCB) -> bool:
+    return True
+
+
+@resolve.register
+def resolve_sl_ucb(policy: SLUCB, n_arms, dim, horizon):
+    sigma, delta, bound = float(policy.sigma), float(policy.delta), float(policy.norm_bound)
+    inner = BallOFULParameters(sigma, delta, bound, 1.0, float(policy.switch), np.ones(dim, bool))
+    constant = (bound + sigma) * math.sqrt(2.0 * math.log(2.0 * dim / delta))
+    return SLUCBParameters(inner, float(checks.told_horizon(policy, horizon)), constant)
+
+
+@init.register
+def init_sl_ucb(policy: SLUCBParameters, n_arms, dim, rng):
+    return SLUCBState(init(policy.inner, n_arms, dim, rng), np.zeros(2, np.int64), np.zeros(dim))
+
+
+@narrow.register
+def narrow_sl_ucb(policy: SLUCBParameters, state, vectors):
+    return state._replace(inner=state.inner._replace(fit=look_through(state.inner.fit, vectors)))
+
+
+@noise_size.register
+def noise_size_sl_ucb(policy: SLUCBParameters, n_arms, dim):
+    return dim
+
+
+@tag_size.register
+def tag_size_sl_ucb(policy: SLUCBParameters):
+    return 1 + tag_size(policy.inner)
+
+
+@select.register
+def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
+    fit = state.inner.fit
+    dim = fit.values.size
+    tag = np.zeros(1 + OWN + dim)
+    if state.clock[_COMMITTED]:
+        choice = select(policy.inner, state.inner, offer, noise[:0])
+        for j in range(choice.tag.size):
+            tag[1 + j] = choice.tag[j]
+        return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
+    tag[0] = 1.0
+    for j in range(dim):
+        tag[1 + j] = math.copysign(1.0 / math.sqrt(dim), noise[j])
+    return Choice(0, fit.lookout @ tag[1 : 1 + dim], 0.0, 0.0, np.nan, tag)
+
+
+@compiled
+def inner_choice(choice):
+    """The choice of OFUL inside ours."""
+    return Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, choice.tag[1:])
+
+
+@hold.register
+def hold_sl_ucb(policy: SLUCBParameters, state, choice):
+    if not state.clock[_COMMITTED]:
+        return 1
+    return hold(policy.inner, state.inner, inner_choice(choice))
+
+
+@update.register
+def update_sl_ucb(policy: SLUCBParameters, state, choice, reward, n):
+    if choice.tag[0] == 1.0:
+        for _ in range(n):
+            if state.clock[_COMMITTED]:  # one that comes later has nothing left to decide
+                return
+            state.clock[_SAMPLES] += 1
+            for j in range(state.moment.size):
+                state.moment[j] += reward / n * choice.tag[1 + j]
+            commit(policy, state)
+    elif state.clock[_COMMITTED]:
+        update(policy.inner, state.inner, inner_choice(choice), reward, n)
+
+
+@compiled
+def commit(policy, state):
+    """Choose the support once the largest coordinate stands out enough for the horizon."""
+    t, dim = state.clock[_SAMPLES], state.moment.size
+    root = math.sqrt(t)
+    largest = np.max(np.abs(state.moment)) * dim / t - policy.constant / root
+    if t < math.sqrt(policy.horizon) or t * largest < math.sqrt(policy.horizon):
+        return
+    support = np.abs(state.moment) * dim / t >= 2.0 * policy.constant / root
+    if not np.any(support):
+        support[:] = True
+    start_over(state.inner.fit, support, policy.inner.strength)
+    state.clock[_COMMITTED] = 1
+
+
+@check_state.register
+def check_state_sl_ucb(policy: SLUCBParameters, state):
+    check_state(policy.inner, state.inner)
+
+
+@diagnostics.register
+def diagnostics_sl_ucb(policy: SLUCBParameters, state):
+    found = diagnostics(policy.inner, state.inner)
+    return {
+        **found,
+        "pulls": state.inner.pulls + state.clock[_SAMPLES],
+        "samples": int(state.clock[_SAMPLES]),
+        "committed": bool(state.clock[_COMMITTED]),
+        "dimension": int(state.inner.fit.clock[SIZE]),
+    }

@@ -1,0 +1,302 @@
+"""ModCB: play LinUCB on the smallest feature map until a test on random exploration says that it is too small.
+
+Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t a uniformly random arm is played with probability
+min(1, (K/t)^(1/3)). From these samples the square-loss gap between maps m and j is estimated without estimating either
+regression, which is why it takes only ~sqrt(d) of them: with v = w y, w the features of map j made uncorrelated one
+after the other and those of map m left out, the gap is ||E v||^2, and
+
+    (||sum v||^2 - sum ||v||^2) / (n (n - 1))
+
+has just that mean. Map j replaces m, and LinUCB starts afresh on it, where the estimate is at least 2 z times its
+spread sqrt(2 tr(S^2) / (n (n - 1))) under no gap, S the covariance of v, z = sqrt(2 ln(M t^2 / delta)).
+
+Departures: the paper's base is Exp4-IX over a cover of policies and its threshold an unnamed constant; LinUCB and the
+spread above stand in for them. A map is not tested with fewer samples than twice its dimension, and 20, where the
+spread itself is not known, and then only when there are 5 % more samples than at the last test. What makes features
+uncorrelated is the covariance of all arms offered; where it is not given, it is estimated from them, and a pending
+decision then holds d (d + 1) / 2 numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.models.ridge import forget
+from albatross.picking import pick_uniformly, uniform_from_normal
+from albatross.policies.arms.linear import LinearState
+from albatross.policies.arms.linucb import LinUCBParameters
+from albatross.policies.exploration import in_map
+from albatross.protocol import (
+    Choice,
+    Offer,
+    check_state,
+    diagnostics,
+    init,
+    noise_size,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+_MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
+_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the mean of x x' over the arms offered follows
+_FEWEST = 20  # samples of a test
+_NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModCB:
+    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
+
+    dims: tuple[int, ...]  #: features of the nested maps, the last all features
+    delta: float = 0.1  #: the tests may err with this probability
+    alpha: float = 1.0  #: of LinUCB, which plays on the map
+    ridge: float = 1.0  #: of LinUCB
+    covariance: Any = None  #: (d, d) of all arms' features; None: estimated from what is offered
+    exponent: float = 1 / 3  #: a random arm is played with probability (K / t)^exponent
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
+        checks.probability("delta", self.delta)
+        checks.at_least_zero("alpha", self.alpha)
+        checks.positive("ridge", self.ridge)
+        checks.positive("exponent", self.exponent)
+        if self.covariance is not None:
+            given = checks.covariance("covariance", self.covariance, self.dims[-1])
+            if not np.linalg.eigvalsh(given)[0] > 0.0:
+                raise ValueError("covariance must have positive eigenvalues: no feature may repeat others")
+            object.__setattr__(self, "covariance", tuple(map(tuple, given.tolist())))
+
+
+class ModCBParameters(NamedTuple):
+    base: LinUCBParameters
+    dims: np.ndarray  # (M,) int64
+    delta: float
+    exponent: float
+    known: int  # whether the covariance is given
+    covariance: np.ndarray  # (d, d)
+    tag: int
+
+
+class ModCBState(NamedTuple):
+    base: LinearState
+    pulls: np.ndarray  # (K,)
+    clock: np.ndarray  # (5,) int64: the map; exploration samples; how many at the last test; switches; offers
+    moment: np.ndarray  # (d,) sum of x y over exploration
+    second: np.ndarray  # (d, d) sum of y^2 x x'
+    offered: np.ndarray  # (d, d) lower triangle: sum over offers of the mean of x x' over arms; 0 where it is known
+    tests: np.ndarray  # (M, 2) for every larger map, at the last test: estimate, what it must reach
+    history: np.ndarray  # (M, 3) switches: rewards so far, from, to
+
+
+@resolve.register
+def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
+    if n_arms < 2:
+        raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
+    if policy.dims[-1] != dim:
+        raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
+    known = policy.covariance is not None
+    return ModCBParameters(
+        base=LinUCBParameters(float(policy.alpha), float(policy.ridge), 0, 1),
+        dims=np.array(policy.dims, np.int64),
+        delta=float(policy.delta),
+        exponent=float(policy.exponent),
+        known=int(known),
+        covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
+        tag=_OWN + (0 if known else dim * (dim + 1) // 2),
+    )
+
+
+@init.register
+def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
+    return ModCBState(
+        base=init(policy.base, n_arms, dim, rng),
+        pulls=np.zeros(n_arms),
+        clock=np.zeros(5, np.int64),
+        moment=np.zeros(dim),
+        second=np.zeros((dim, dim)),
+        offered=np.zeros((dim, dim)),
+        tests=np.zeros((policy.dims.size, 2)),
+        history=np.zeros((policy.dims.size, 3)),
+    )
+
+
+@noise_size.register
+def noise_size_mod_cb(policy: ModCBParameters, n_arms, dim):
+    return 2
+
+
+@tag_size.register
+def tag_size_mod_cb(policy: ModCBParameters):
+    return policy.tag
+
+
+@select.register
+def select_mod_cb(policy: ModCBParameters, state, offer, noise):
+    n_arms, dim = offer.contexts.shape
+    t = 1.0 + np.sum(state.pulls) + np.sum(offer.pending)
+    explore = min(1.0, (n_arms / t) ** policy.exponent)
+    tag = np.zeros(policy.tag)
+    tag[_CHOSEN_IN] = state.clock[_MODEL]
+    if not policy.known:  # update will want to know what was offered
+        outer = offer.contexts.T @ (offer.contexts * (offer.eligible / np.sum(offer.eligible)).reshape((-1, 1)))
+        place = _OWN
+        for i in range(dim):
+            for j in range(i + 1):
+                tag[place] = outer[i, j]
+                place += 1
+    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending, offer.retry)
+    choice = select(policy.base, state.base, seen, noise[:0])
+    arm, uniform = pick_uniformly(offer.eligible, noise[1])
+    score, width = 0.0, 0.0
+    if uniform_from_normal(noise[0]) < explore:
+        tag[_EXPLORED] = 1.0
+    else:
+        arm, score, width = choice.arm, choice.score, choice.width
+    propensity = explore * uniform
+    if arm == choice.arm:
+        propensity += 1.0 - explore
+    return Choice(arm, offer.contexts[arm], score, width, propensity, tag)
+
+
+@update.register
+def update_mod_cb(policy: ModCBParameters, state, choice, reward, n):
+    for _ in range(n):
+        learn_once(policy, state, choice, reward / n)
+
+
+@compiled
+def learn_once(policy, state, choice, reward):
+    """One play."""
+    dim = choice.action.size
+    model = state.clock[_MODEL]
+    state.pulls[choice.arm] += 1.0
+    own = not np.isnan(choice.tag[_EXPLORED])
+    if own and not policy.known:
+        state.clock[_OFFERS] += 1
+        place = _OWN
+        for i in range(dim):
+            for j in range(i + 1):
+                state.offered[i, j] += choice.tag[place]
+                place += 1
+    if own and choice.tag[_EXPLORED] == 1.0:
+        state.clock[_SAMPLES] += 1
+        for i in range(dim):
+            state.moment[i] += reward * choice.action[i]
+            for j in range(dim):
+                state.second[i, j] += reward * reward * choice.action[i] * choice.action[j]
+        if state.clock[_SAMPLES] >= 1.05 * state.clock[_TESTED]:
+            compare_maps(policy, state)
+    elif not own or choice.tag[_CHOSEN_IN] == model:  # LinUCB on an earlier map is gone
+        action = in_map(choice.action.reshape((1, -1)), policy.dims[model])[0]
+        play = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, np.empty(0))
+        update(policy.base, state.base, play, reward, 1)
+
+
+@compiled
+def whitener(covariance, smaller):
+    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
+
+    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
+    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
+    """
+    dim = covariance.shape[0]
+    factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
+    for i in range(dim):
+        left = 1.0
+        for j in range(i):
+            if factor[j, j] > 0.0 and covariance[i, i] > 0.0:
+                shared = covariance[i, j] / math.sqrt(covariance[i, i] * covariance[j, j])
+                for k in range(j):
+                    shared -= factor[i, k] * factor[j, k]
+                factor[i, j] = shared / factor[j, j]
+                left -= factor[i, j] * factor[i, j]
+        if covariance[i, i] > 0.0 and left > _NOTHING_NEW:
+            factor[i, i] = math.sqrt(left)
+            inverse[i, i] = 1.0 / (factor[i, i] * math.sqrt(covariance[i, i]))
+            for j in range(i):
+                for k in range(j + 1):
+                    inverse[i, k] -= factor[i, j] * inverse[j, k] / factor[i, i]
+    inverse[:smaller] = 0.0
+    return inverse
+
+
+@compiled
+def residual(covariance, smaller, moment, second, n):
+    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
+
+    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
+    uncorrelated features the larger map adds just those that the smaller one does not have.
+    """
+    W = whitener(covariance, smaller)
+    total, outer = W @ moment, W @ second @ W.T
+    pairs = n * (n - 1.0)
+    estimate = (np.dot(total, total) - np.trace(outer)) / pairs
+    spread = 0.0  # tr S^2
+    for i in range(total.size):
+        for j in range(total.size):
+            spread += (outer[i, j] / n - total[i] / n * total[j] / n) ** 2
+    return estimate, math.sqrt(2.0 * spread / pairs)
+
+
+@compiled
+def compare_maps(policy, state):
+    """Go over to the smallest larger map that predicts better for certain."""
+    model, n = state.clock[_MODEL], state.clock[_SAMPLES]
+    rounds = np.sum(state.pulls)
+    z = math.sqrt(2.0 * math.log(policy.dims.size * rounds * rounds / policy.delta))
+    covariance = policy.covariance if policy.known else state.offered / state.clock[_OFFERS]
+    for larger in range(model + 1, policy.dims.size):
+        dim = policy.dims[larger]
+        if n < max(2 * dim, _FEWEST):
+            return
+        state.clock[_TESTED] = n
+        estimate, spread = residual(
+            covariance[:dim, :dim].copy(),
+            policy.dims[model],
+            state.moment[:dim].copy(),
+            state.second[:dim, :dim].copy(),
+            float(n),
+        )
+        state.tests[larger, 0] = estimate
+        state.tests[larger, 1] = 2.0 * z * spread
+        if estimate >= 2.0 * z * spread and estimate > 0.0:
+            row = state.clock[_SWITCHES]
+            state.history[row, 0] = rounds
+            state.history[row, 1] = policy.dims[model]
+            state.history[row, 2] = dim
+            state.clock[_SWITCHES] += 1
+            state.clock[_MODEL] = larger
+            forget(state.base.fit, policy.base.strength)
+            return
+
+
+@check_state.register
+def check_state_mod_cb(policy: ModCBParameters, state):
+    model = state.clock[..., _MODEL]
+    checks.indices("clock", model, policy.dims.size - 1)
+    checks.indices("clock", state.clock[..., _SWITCHES], model)  # every switch goes to a larger map
+    check_state(policy.base, state.base)
+
+
+@diagnostics.register
+def diagnostics_mod_cb(policy: ModCBParameters, state):
+    model, n_switches = int(state.clock[_MODEL]), int(state.clock[_SWITCHES])
+    return {
+        "pulls": state.pulls.copy(),
+        "model": int(policy.dims[model]),
+        "explored": int(state.clock[_SAMPLES]),
+        "switches": [
+            {"rounds": int(row[0]), "from": int(row[1]), "to": int(row[2])} for row in state.history[:n_switches]
+        ],
+        "estimates": state.tests[model + 1 :, 0].copy(),
+        "needed": state.tests[model + 1 :, 1].copy(),
+        "base": diagnostics(policy.base, state.base),
+    }

@@ -1,0 +1,115 @@
+"""What SupLinRel and SupLinUCB share: arms are eliminated in stages, each of which learns from its own plays only.
+
+Auer (2002), SupLinRel; Chu, Li, Reyzin and Schapire (2011), SupLinUCB. A round starts at stage 1 with all arms. Where
+every arm's width is at most 1/sqrt(T), the best upper bound is played and nobody learns; where all are at most 2^-s,
+arms whose upper bound is 2 * 2^-s below the best are dropped and stage s + 1 looks at the rest; otherwise the widest
+arm is played for stage s to learn from. So a stage's choices never depend on its own rewards, which is what the proofs
+need; the price is that most data are never used.
+
+Features and rewards are first divided by `feature_bound`, b, so that no feature vector is longer than 1. Left out, it
+is b(delta) of the paper for standard normal features (`bounds.feature_bound`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import bounds, checks
+from albatross.compiling import generic
+from albatross.picking import pick_best
+from albatross.protocol import Choice, Offer, check_tags, diagnostics, select, tag_size, update
+
+
+class StagedParameters(NamedTuple):
+    """Those of both policies derive from these, and so have the verbs below."""
+
+    rounds: float  # T
+    stages: int
+    scale: float  # of the width, or of its part that the data decide
+    bound: float  # b
+    random_ties: int
+
+
+# estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
+# Both are in units of b: contexts, rewards and widths.
+estimate_stage = generic("estimate_stage")
+learn_stage = generic("learn_stage")
+
+
+def check_staged(policy: Any) -> None:
+    """The keywords that both policies have."""
+    if policy.horizon is not None:
+        checks.rounds("horizon", policy.horizon)
+    checks.probability("delta", policy.delta)
+    checks.positive("sigma", policy.sigma)
+    if policy.feature_bound is not None:
+        checks.positive("feature_bound", policy.feature_bound)
+    checks.one_of("ties", policy.ties, ("random", "first"))
+
+
+def told_feature_bound(policy: Any, n_arms: int, dim: int, horizon: int) -> float:
+    """b, as given or b(delta)."""
+    if policy.feature_bound is not None:
+        return float(policy.feature_bound)
+    return bounds.feature_bound(dim, n_arms, horizon, policy.delta)
+
+
+def n_stages(horizon: int) -> int:
+    """S = ceil(ln T). The last stage never passes an arm on: 2^-S <= 1/sqrt(T)."""
+    return max(1, math.ceil(math.log(horizon)))
+
+
+@tag_size.register
+def tag_size_staged(policy: StagedParameters):
+    return 1
+
+
+@select.register
+def select_staged(policy: StagedParameters, state, offer, noise):
+    left = Offer(offer.contexts, offer.eligible.copy(), offer.pending, offer.retry)
+    scaled = offer.contexts / policy.bound
+    level, learns = 1.0, 0
+    for stage in range(policy.stages):
+        level *= 0.5
+        means, widths = estimate_stage(policy, state, stage, scaled)
+        upper = means + widths
+        arm = pick_best(widths, left, state.priority)
+        if widths[arm] <= 1.0 / math.sqrt(policy.rounds):
+            arm = pick_best(upper, left, state.priority)
+            break
+        if widths[arm] > level:
+            learns = stage + 1
+            break
+        best = upper[pick_best(upper, left, state.priority)]
+        for other in range(upper.size):
+            left.eligible[other] = left.eligible[other] and upper[other] >= best - 2.0 * level
+    tag = np.full(1, float(learns))  # the stage that will learn, counted from 1, or 0
+    score, width = policy.bound * upper[arm], policy.bound * widths[arm]
+    return Choice(arm, offer.contexts[arm], score, width, 1.0, tag)
+
+
+@update.register
+def update_staged(policy: StagedParameters, state, choice, reward, n):
+    # Somebody else's choice is for the first stage, where every round begins.
+    stage = 1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
+    state.pulls[choice.arm] += n
+    state.stage_plays[stage] += n
+    if stage:
+        learn_stage(policy, state, stage - 1, choice.action / policy.bound, reward / policy.bound, n)
+
+
+@check_tags.register
+def check_tags_staged(policy: StagedParameters, state, tags):
+    checks.indices("tag", tags[~np.isnan(tags)], policy.stages)
+
+
+@diagnostics.register
+def diagnostics_staged(policy: StagedParameters, state):
+    return {
+        "pulls": state.pulls.copy(),
+        "stage_plays": state.stage_plays[1 : policy.stages + 1].copy(),
+        "unstaged": int(state.stage_plays[0]),
+    }

@@ -1,0 +1,117 @@
+"""SupLinRel: LinRel in stages. LinRel trusts only the directions that its data have seen enough of.
+
+Auer (2002), Section 4 and Figures 2 and 3. With the stage's data Z and ZZ' = Q diag(l) Q', a feature vector z splits
+into u, along eigenvectors with l >= 1, and the rest v. The estimate uses u alone; its width is
+
+    sqrt(2) (sigma / b) sqrt(ln(2TK / delta)) sqrt(sum u_j^2 / l_j) + ||v||.
+
+All a stage has to remember is its Gram matrix's eigenbasis and the sum of z y in it, so that a round costs the same
+however many came before. sqrt(2) sigma / b is what Auer's rewards in [0, 1] do not have: the size of scaled noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.linalg.eigen import rank_one_update
+from albatross.picking import tie_priority
+from albatross.policies.nested.sup_lin import (
+    StagedParameters,
+    check_staged,
+    estimate_stage,
+    learn_stage,
+    n_stages,
+    told_feature_bound,
+)
+from albatross.protocol import init, resolve
+
+_ENOUGH = 1.0 - 1e-9  # least eigenvalue to trust: one that is 1 must not fall below it by rounding
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupLinRel:
+    """SupLinRel (Auer 2002, Figure 3)."""
+
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    sigma: float = 1.0  #: standard deviation of the noise
+    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
+    feature_bound: float | None = None
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        check_staged(self)
+
+
+class SupLinRelParameters(StagedParameters):
+    """SupLinRel's, once the rounds and the bound are known."""
+
+
+class SupLinRelState(NamedTuple):
+    values: np.ndarray  # (S, d) eigenvalues of I + ZZ': never 0, with the same eigenvectors as ZZ'
+    carried: np.ndarray  # (S, 1 + d, d) the sum of z y in the eigenbasis; then the eigenbasis, a column each
+    stage_plays: np.ndarray  # (S + 1,) plays that no stage learnt from, then those of each
+    pulls: np.ndarray  # (K,)
+    priority: np.ndarray  # (K,)
+
+
+def linrel_scale(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
+    """sqrt(2) (sigma / b) sqrt(ln(2TK / delta)).
+
+    >>> round(linrel_scale(1_000, 5, 0.1, 1.0, 1.0), 4)
+    4.7985
+    """
+    return math.sqrt(2.0) * sigma / bound * math.sqrt(math.log(2.0 * rounds * n_arms / delta))
+
+
+@resolve.register
+def resolve_sup_lin_rel(policy: SupLinRel, n_arms, dim, horizon):
+    rounds = checks.told_horizon(policy, horizon)
+    bound = told_feature_bound(policy, n_arms, dim, rounds)
+    scale = linrel_scale(rounds, n_arms, policy.delta, policy.sigma, bound)
+    return SupLinRelParameters(float(rounds), n_stages(rounds), scale, bound, int(policy.ties == "random"))
+
+
+@init.register
+def init_sup_lin_rel(policy: SupLinRelParameters, n_arms, dim, rng):
+    carried = np.zeros((policy.stages, 1 + dim, dim))
+    carried[:, 1:] = np.eye(dim)
+    return SupLinRelState(
+        values=np.ones((policy.stages, dim)),
+        carried=carried,
+        stage_plays=np.zeros(policy.stages + 1),
+        pulls=np.zeros(n_arms),
+        priority=tie_priority(n_arms, policy.random_ties, rng),
+    )
+
+
+@estimate_stage.register
+def estimate_linrel(policy: SupLinRelParameters, state, stage, contexts):
+    values, moment, basis = state.values[stage], state.carried[stage, 0], state.carried[stage, 1:]
+    coordinates = contexts @ basis
+    means, widths = np.zeros(contexts.shape[0]), np.empty(contexts.shape[0])
+    for arm in range(means.size):
+        seen, unseen = 0.0, 0.0
+        for j in range(values.size):
+            here, eigenvalue = coordinates[arm, j], values[j] - 1.0
+            if eigenvalue >= _ENOUGH:
+                means[arm] += here * moment[j] / eigenvalue
+                seen += here * here / eigenvalue
+            else:
+                unseen += here * here
+        widths[arm] = policy.scale * math.sqrt(seen) + math.sqrt(unseen)
+    return means, widths
+
+
+@learn_stage.register
+def learn_linrel(policy: SupLinRelParameters, state, stage, x, reward, n):
+    carried = state.carried[stage]
+    coordinates = x @ carried[1:]
+    for j in range(x.size):
+        carried[0, j] += reward * coordinates[j]
+    rank_one_update(state.values[stage], carried, math.sqrt(n) * coordinates)

@@ -1,0 +1,104 @@
+"""SupLinUCB: LinUCB in stages, each a ridge regression on its own plays.
+
+Chu, Li, Reyzin and Schapire (2011), Algorithms 2 and 3. The width of z is alpha ||z||_{V^-1} with
+
+    alpha = 2 (sigma / b) sqrt(ln(2TKS / delta) / 2) + 1.
+
+2 sigma / b is what their rewards in [0, 1] do not have: the size of scaled noise. The 1 pays for the ridge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.models.ridge import Ridge, learn, leverages, predict
+from albatross.picking import tie_priority
+from albatross.policies.nested.sup_lin import (
+    StagedParameters,
+    check_staged,
+    estimate_stage,
+    learn_stage,
+    n_stages,
+    told_feature_bound,
+)
+from albatross.protocol import init, resolve
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupLinUCB:
+    """SupLinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 3)."""
+
+    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: float = 0.1  #: the confidence set may fail with this probability
+    sigma: float = 1.0  #: standard deviation of the noise
+    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
+    feature_bound: float | None = None
+    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+    def __post_init__(self) -> None:
+        check_staged(self)
+
+
+class SupLinUCBParameters(StagedParameters):
+    """SupLinUCB's, once the rounds and the bound are known."""
+
+
+class SupLinUCBState(NamedTuple):
+    roots: np.ndarray  # (S, d, d) of every stage's ridge regression, see linalg.Ridge
+    thetas: np.ndarray  # (S, d)
+    log_dets: np.ndarray  # (S, 1)
+    stage_plays: np.ndarray  # (S + 1,) plays that no stage learnt from, then those of each
+    pulls: np.ndarray  # (K,)
+    priority: np.ndarray  # (K,)
+
+
+def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
+    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1; SupLinUCB shares delta among its stages.
+
+    >>> round(linucb_alpha(1_000, 5, 0.1, 1.0, 1.0), 4)
+    5.7985
+    """
+    return 2.0 * sigma / bound * math.sqrt(0.5 * math.log(2.0 * rounds * n_arms / delta)) + 1.0
+
+
+@resolve.register
+def resolve_sup_lin_ucb(policy: SupLinUCB, n_arms, dim, horizon):
+    rounds = checks.told_horizon(policy, horizon)
+    bound, stages = told_feature_bound(policy, n_arms, dim, rounds), n_stages(rounds)
+    alpha = linucb_alpha(rounds, n_arms, policy.delta / stages, policy.sigma, bound)
+    return SupLinUCBParameters(float(rounds), stages, alpha, bound, int(policy.ties == "random"))
+
+
+@init.register
+def init_sup_lin_ucb(policy: SupLinUCBParameters, n_arms, dim, rng):
+    return SupLinUCBState(
+        roots=np.repeat(np.eye(dim)[None], policy.stages, axis=0),
+        thetas=np.zeros((policy.stages, dim)),
+        log_dets=np.zeros((policy.stages, 1)),
+        stage_plays=np.zeros(policy.stages + 1),
+        pulls=np.zeros(n_arms),
+        priority=tie_priority(n_arms, policy.random_ties, rng),
+    )
+
+
+@compiled
+def fit_of(state, stage):
+    """The stage's ridge regression."""
+    return Ridge(state.roots[stage], state.thetas[stage], state.log_dets[stage])
+
+
+@estimate_stage.register
+def estimate_ridge(policy: SupLinUCBParameters, state, stage, contexts):
+    fit = fit_of(state, stage)
+    return predict(fit, contexts), policy.scale * np.sqrt(leverages(fit, contexts))
+
+
+@learn_stage.register
+def learn_ridge(policy: SupLinUCBParameters, state, stage, x, reward, n):
+    learn(fit_of(state, stage), 0, x, reward, n)

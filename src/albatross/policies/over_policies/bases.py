@@ -1,0 +1,226 @@
+"""What policies over other policies share: bases of any kinds, one of which chooses, and who learns from its reward.
+
+A choice remembers its base, the probability that it had, and the base's own tag, so that a late reward finds its way.
+Numba cannot index a tuple of different types with a number that it does not know: `_select` and `_update` peel bases
+off the front until the one that is meant is first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from albatross import checks
+from albatross.compiling import compiled, reentrant
+from albatross.policies.nested.first_features import FirstFeatures
+from albatross.protocol import (
+    Choice,
+    check_state,
+    check_tags,
+    diagnostics,
+    init,
+    is_policy,
+    noise_size,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
+
+_OWN = 2  # places in a tag: the base, and the probability that it had; its own tag follows
+
+
+class Bases(NamedTuple):
+    policies: Any  # a tuple of parameters
+    noise: np.ndarray  # (M + 1,) int64: where the random numbers of each base begin
+    tags: np.ndarray  # (M,) int64: how long each one's tag is
+
+
+class BaseRecord(NamedTuple):
+    states: Any  # of the bases, a tuple
+    pulls: np.ndarray  # (K,)
+    plays: np.ndarray  # (M,) rewards that each base has brought
+    sums: np.ndarray  # (M,) and their sum
+
+
+def check_bases(policy: Any) -> None:
+    """At least two policies, for the same kind of problem."""
+    try:
+        object.__setattr__(policy, "bases", tuple(policy.bases))
+    except TypeError:
+        raise ValueError(f"bases must be a tuple of policies, not {policy.bases!r}") from None
+    if len(policy.bases) < 2:
+        raise ValueError(f"bases must be at least two policies, not {policy.bases!r}")
+    for base in policy.bases:
+        if not is_policy(base):
+            raise ValueError(f"bases must be policies, and {base!r} is not one")
+        if on_ball(base):
+            raise ValueError(f"bases must all play finitely many arms, but {type(base).__name__} plays on the ball")
+
+
+def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Bases:
+    """The bases' parameters; one that does not fit the problem is named."""
+    found = []
+    for i, base in enumerate(policy.bases):
+        try:
+            found.append(resolve(base, n_arms, dim, horizon))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"bases[{i}]: {error}") from None
+    sizes = [noise_size(base, n_arms, dim) for base in found]
+    return Bases(
+        tuple(found), np.cumsum([0, *sizes]).astype(np.int64), np.array([tag_size(base) for base in found], np.int64)
+    )
+
+
+def features_seen(policy: Any, dim: int) -> int:
+    """How many features a base is shown."""
+    return policy.dim if isinstance(policy, FirstFeatures) else dim
+
+
+def nothing_played(bases: Bases, n_arms: int, dim: int, rng: np.random.Generator) -> BaseRecord:
+    """Before the first round."""
+    size = len(bases.policies)
+    states = tuple(init(base, n_arms, dim, rng) for base in bases.policies)
+    return BaseRecord(states, np.zeros(n_arms), np.zeros(size), np.zeros(size))
+
+
+def bases_noise(bases: Bases) -> int:
+    """How many random numbers all bases together want."""
+    return int(bases.noise[-1])
+
+
+def bases_tag(bases: Bases) -> int:
+    """How long the tag of a choice is."""
+    return _OWN + int(bases.tags.max())
+
+
+def _select(i, policies, states, offer, noise):
+    return select(policies[i], states[i], offer, noise)
+
+
+@overload(_select, strict=False)
+def _compile_select(i, policies, states, offer, noise):
+    if len(policies) == 1:
+        return lambda i, policies, states, offer, noise: select(policies[0], states[0], offer, noise)
+
+    def implementation(i, policies, states, offer, noise):
+        if i == 0:
+            return select(policies[0], states[0], offer, noise)
+        return _select(i - 1, policies[1:], states[1:], offer, noise)
+
+    return implementation
+
+
+def _update(i, policies, states, choice, reward, n):
+    update(policies[i], states[i], choice, reward, n)
+
+
+@overload(_update, strict=False)
+def _compile_update(i, policies, states, choice, reward, n):
+    if len(policies) == 1:
+        return lambda i, policies, states, choice, reward, n: update(policies[0], states[0], choice, reward, n)
+
+    def implementation(i, policies, states, choice, reward, n):
+        if i == 0:
+            update(policies[0], states[0], choice, reward, n)
+        else:
+            _update(i - 1, policies[1:], states[1:], choice, reward, n)
+
+    return implementation
+
+
+@reentrant
+def play_base(bases, record, base, probability, offer, noise):
+    """The choice of one base, as ours; its propensity is not known where the base was drawn at random."""
+    own = noise[bases.noise[base] : bases.noise[base + 1]]
+    choice = _select(base, bases.policies, record.states, offer, own)
+    tag = np.zeros(_OWN + np.max(bases.tags))
+    tag[0] = base
+    tag[1] = probability
+    for j in range(choice.tag.size):
+        tag[_OWN + j] = choice.tag[j]
+    propensity = choice.propensity if probability == 1.0 else np.nan
+    return Choice(choice.arm, choice.action, choice.score, choice.width, propensity, tag)
+
+
+@reentrant
+def teach_base(bases, record, base, own_tag, choice, reward, n):
+    """One base learns; a choice that is not its own comes without a tag."""
+    tag = np.full(bases.tags[base], np.nan)
+    if own_tag:
+        for j in range(tag.size):
+            tag[j] = choice.tag[_OWN + j]
+    play = Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, tag)
+    _update(base, bases.policies, record.states, play, reward, n)
+
+
+@reentrant
+def learn_bases(bases, record, choice, reward, n, weight, share):
+    """The base that chose learns `weight` times the reward; with `share` the others too. Who chose, -1 if none did."""
+    base = -1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
+    record.pulls[choice.arm] += n
+    if base >= 0:
+        record.plays[base] += n
+        record.sums[base] += reward
+        teach_base(bases, record, base, True, choice, weight * reward, n)
+    if share or base < 0:  # what somebody else chose teaches all
+        for other in range(record.plays.size):
+            if other != base:
+                teach_base(bases, record, other, False, choice, reward, n)
+    return base
+
+
+@compiled
+def mean_width(plays, n_bases, delta, width):
+    """c sqrt(ln(M max(ln n, 1) / delta) / n): how far a base's mean reward may be from what is expected of it."""
+    return width * math.sqrt(math.log(n_bases * max(math.log(plays), 1.0) / delta) / plays)
+
+
+@compiled
+def best_lower_bound(record, among, delta, width):
+    """max_j (u_j / n_j - c_j) over the bases of a mask that have been played."""
+    best = -np.inf
+    for j in range(record.plays.size):
+        if among[j] and record.plays[j] > 0.0:
+            lower = record.sums[j] / record.plays[j] - mean_width(record.plays[j], record.plays.size, delta, width)
+            best = max(best, lower)
+    return best
+
+
+def check_base_states(bases: Bases, record: BaseRecord) -> None:
+    """Refuse the state of a base that the base refuses."""
+    for base, state in zip(bases.policies, record.states, strict=True):
+        check_state(base, state)
+
+
+def check_base_tags(bases: Bases, record: BaseRecord, tags: np.ndarray) -> None:
+    """Refuse tags of a base that there is not, of an impossible probability, or that the base refuses."""
+    own = tags[~np.isnan(tags[:, 0])]
+    checks.indices("tag", own[:, 0], len(bases.policies) - 1)
+    if not ((own[:, 1] > 0.0) & (own[:, 1] <= 1.0)).all():
+        raise ValueError("tag holds a probability that is not above 0 and at most 1")
+    for i, (base, state) in enumerate(zip(bases.policies, record.states, strict=True)):
+        check_tags(base, state, own[own[:, 0] == i, _OWN : _OWN + bases.tags[i]])
+
+
+def describe_bases(bases: Bases, record: BaseRecord) -> dict[str, Any]:
+    """Plays of every arm and of every base, mean rewards of the bases (NaN before the first), and their own words."""
+    played = record.plays > 0
+    return {
+        "pulls": record.pulls.copy(),
+        "base_plays": record.plays.copy(),
+        "base_means": np.where(played, record.sums / np.where(played, record.plays, 1.0), np.nan),
+        "bases": [diagnostics(base, state) for base, state in zip(bases.policies, record.states, strict=True)],
+    }
+
+
+def check_balance(policy: Any) -> None:
+    """The keywords that the policies which balance regret have in common."""
+    check_bases(policy)
+    checks.probability("delta", policy.delta)
+    checks.positive("width", policy.width)
+    checks.flag("share", policy.share)

@@ -1,0 +1,180 @@
+"""Regret balancing: play the base whose regret, by its putative bound or by its rewards, is smallest so far.
+
+Every base i comes with a bound R_i(n) = coefficient sqrt(n) on its regret after n plays of its own. Three rules:
+"balance" (Abbasi-Yadkori, Pacchiano and Phan 2020) plays the base with the smallest empirical regret n_i v - u_i, where
+v = max_i (u_i + R_i(n_i)) / n_i is the best mean reward that any bound still allows; "eliminate" (Pacchiano, Dann,
+Gentile and Bartlett 2020) plays the smallest R_i(n_i) and drops a base for good once
+
+    u_i / n_i + c_i + R_i(n_i) / n_i < max_j (u_j / n_j - c_j);
+
+"dynamic" (Cutkosky, Dann, Das, Gentile, Pacchiano and Purohit 2021) makes that test anew after every reward, so that a
+base can come back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import reentrant
+from albatross.policies.over_policies.bases import (
+    BaseRecord,
+    Bases,
+    bases_noise,
+    bases_tag,
+    best_lower_bound,
+    check_balance,
+    check_base_states,
+    check_base_tags,
+    describe_bases,
+    features_seen,
+    learn_bases,
+    mean_width,
+    nothing_played,
+    play_base,
+    resolve_bases,
+)
+from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
+
+_RULES = ("balance", "eliminate", "dynamic")
+_BALANCE, _ELIMINATE, _DYNAMIC = range(3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretBalancing:
+    """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021)."""
+
+    bases: tuple[Any, ...]  #: policies of any kinds
+    #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
+    coefficients: tuple[float, ...] | None = None
+    rule: str = "balance"  #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
+    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
+    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
+    share: bool = False  #: every base learns from every reward
+
+    def __post_init__(self) -> None:
+        check_balance(self)
+        checks.one_of("rule", self.rule, _RULES)
+        if self.coefficients is not None:
+            given = checks.finite_array("coefficients", self.coefficients, (len(self.bases),))
+            for coefficient in given.tolist():
+                checks.positive("coefficients", coefficient)
+            object.__setattr__(self, "coefficients", tuple(given.tolist()))
+
+
+class RegretBalancingParameters(NamedTuple):
+    bases: Bases
+    coefficients: np.ndarray  # (M,)
+    rule: int
+    delta: float
+    width: float
+    share: int
+
+
+class RegretBalancingState(NamedTuple):
+    record: BaseRecord
+    active: np.ndarray  # (M,) bool
+
+
+@resolve.register
+def resolve_regret_balancing(policy: RegretBalancing, n_arms, dim, horizon):
+    coefficients = policy.coefficients
+    if coefficients is None:
+        coefficients = tuple(math.sqrt(features_seen(base, dim)) for base in policy.bases)
+    return RegretBalancingParameters(
+        resolve_bases(policy, n_arms, dim, horizon),
+        np.array(coefficients),
+        _RULES.index(policy.rule),
+        float(policy.delta),
+        float(policy.width),
+        int(policy.share),
+    )
+
+
+@init.register
+def init_regret_balancing(policy: RegretBalancingParameters, n_arms, dim, rng):
+    record = nothing_played(policy.bases, n_arms, dim, rng)
+    return RegretBalancingState(record, np.ones(record.plays.size, bool))
+
+
+@noise_size.register
+def noise_size_regret_balancing(policy: RegretBalancingParameters, n_arms, dim):
+    return bases_noise(policy.bases)
+
+
+@tag_size.register
+def tag_size_regret_balancing(policy: RegretBalancingParameters):
+    return bases_tag(policy.bases)
+
+
+@reentrant
+def regret_bound(policy, base, plays):
+    """R_i(n)."""
+    return policy.coefficients[base] * math.sqrt(plays)
+
+
+@reentrant
+def next_base(policy, state):
+    """A base without a play first; then the one with the smallest regret, by the rule."""
+    plays, sums = state.record.plays, state.record.sums
+    best_mean = -np.inf
+    for i in range(plays.size):
+        if plays[i] == 0.0:
+            return i
+        best_mean = max(best_mean, (sums[i] + regret_bound(policy, i, plays[i])) / plays[i])
+    chosen, least = -1, np.inf
+    for i in range(plays.size):
+        regret = regret_bound(policy, i, plays[i])
+        if policy.rule == _BALANCE:
+            regret = plays[i] * best_mean - sums[i]
+        if state.active[i] and (chosen < 0 or regret < least):
+            chosen, least = i, regret
+    return chosen
+
+
+@select.register
+def select_regret_balancing(policy: RegretBalancingParameters, state, offer, noise):
+    return play_base(policy.bases, state.record, next_base(policy, state), 1.0, offer, noise)
+
+
+@update.register
+def update_regret_balancing(policy: RegretBalancingParameters, state, choice, reward, n):
+    for _ in range(n):
+        learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        if policy.rule != _BALANCE:
+            drop_refuted(policy, state)
+
+
+@reentrant
+def drop_refuted(policy, state):
+    """Drop the bases whose bound cannot be true."""
+    plays, sums = state.record.plays, state.record.sums
+    if policy.rule == _DYNAMIC:
+        state.active.fill(True)
+    best = best_lower_bound(state.record, state.active, policy.delta, policy.width)
+    for i in range(plays.size):
+        if plays[i] > 0.0:
+            allowed = sums[i] + regret_bound(policy, i, plays[i])
+            upper = allowed / plays[i] + mean_width(plays[i], plays.size, policy.delta, policy.width)
+            state.active[i] = state.active[i] and upper >= best
+
+
+@check_state.register
+def check_state_regret_balancing(policy: RegretBalancingParameters, state):
+    if not state.active.any(axis=-1).all():
+        raise ValueError("active is False for every base")
+    check_base_states(policy.bases, state.record)
+
+
+@check_tags.register
+def check_tags_regret_balancing(policy: RegretBalancingParameters, state, tags):
+    check_base_tags(policy.bases, state.record, tags)
+
+
+@diagnostics.register
+def diagnostics_regret_balancing(policy: RegretBalancingParameters, state):
+    return {**describe_bases(policy.bases, state.record), "active": state.active.copy()}
