@@ -17,13 +17,14 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have
 def home(tmp_path, monkeypatch):
     """An empty cache folder of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("ALBATROSS_CACHE", raising=False)
     return tmp_path / "cache"
 
 
 def test_the_folder_is_made_for_the_user_alone(home):
-    folder = cache.private_folder("one", "two")
-    assert folder == home / "albatross" / "one" / "two"
-    for made in (folder, folder.parent, folder.parent.parent):
+    folder = cache.private_folder("one")
+    assert folder == home / "albatross" / "one"
+    for made in (folder, folder.parent):
         assert made.stat().st_mode & 0o777 == 0o700
 
 
@@ -69,17 +70,29 @@ def test_a_file_in_the_way_means_no_cache(home):
     assert cache.private_folder("one") is None
 
 
+def test_albatross_cache_names_the_folder(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALBATROSS_CACHE", str(tmp_path / "own"))
+    assert cache.private_folder("one") == tmp_path / "own" / "one"
+    assert not home.exists()
+    (tmp_path / "own").chmod(0o777)
+    assert cache.private_folder("one") is None
+
+
 def test_a_relative_cache_home_is_ignored(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    monkeypatch.setenv("ALBATROSS_CACHE", "there")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache.private_folder("one") == tmp_path / "home" / ".cache" / "albatross" / "one"
     assert not (tmp_path / "here").exists()
+    assert not (tmp_path / "there").exists()
 
 
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="only root can become an unknown user")
 def test_a_user_without_a_home_has_no_cache():
-    without = {key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME")}
+    without = {
+        key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME", "ALBATROSS_CACHE")
+    }
     script = "import os; from albatross import cache; os.setuid(54_321); print(cache.private_folder('one'))"
     done = subprocess.run([sys.executable, "-c", script], env=without, capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["None"], done.stderr

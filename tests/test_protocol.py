@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import textwrap
 from typing import Any, NamedTuple
@@ -563,37 +561,3 @@ def test_an_edited_policy_of_ones_own_is_not_served_from_a_stale_cache(tmp_path)
         done = processes.run([sys.executable, "-c", run], cwd=tmp_path, check=True)
         seen.append(done.stdout.strip())
     assert seen == ["[9.0, 0.0, 0.0]", "[0.0, 0.0, 9.0]"]
-
-
-def test_processes_that_compile_at_the_same_time_write_to_files_of_their_own():
-    script = (
-        "import os; from albatross.simulation import play; name = play._cached._cache._cache_file._data_name;"
-        "print(name(1), flush=True); os.fork() or print(name(1), flush=True)"
-    )
-    names = [
-        line
-        for _ in range(2)
-        for line in processes.run([sys.executable, "-c", script], check=True).stdout.strip().splitlines()
-    ]
-    assert len(names) == len(set(names)) == 4
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_several_processes_on_one_cache_get_the_right_code(again, tmp_path_factory):
-    """Once all of them at the same time on an empty cache, once after each other on what they left there."""
-    cache = tmp_path_factory.getbasetemp() / "shared-cache"
-    script = (
-        "import sys; from albatross import environments, policies, simulate;"
-        "policy = {'ucb': policies.UCB(), 'ucb1': policies.UCB1(), 'uniform': policies.Uniform()}[sys.argv[1]];"
-        "env = environments.Mixture(n_arms=4, dim=2); print(simulate(policy, env, horizon=300).regret[0, -1])"
-    )
-    named = {"ucb": policies.UCB(), "ucb1": policies.UCB1(), "uniform": policies.Uniform()}
-    env = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    begun = []
-    for name in named:
-        begun.append(subprocess.Popen([sys.executable, "-c", script, name], stdout=subprocess.PIPE, text=True, env=env))
-        if again:
-            begun[-1].wait(processes.LIMIT)
-    said = [float(process.communicate(timeout=processes.LIMIT)[0]) for process in begun]
-    problem = environments.Mixture(n_arms=4, dim=2)
-    assert said == [simulate(policy, problem, horizon=300).regret[0, -1] for policy in named.values()]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from albatross import bounds, confidence, environments, evaluation, linalg, models, policies, protocol
     from albatross.agent import Agent, Decision
-    from albatross.fleet import Choices, Fleet
+    from albatross.fleet import Fleet
+    from albatross.loops import Choices
     from albatross.simulation import Run, simulate
 
 __all__ = [
@@ -39,7 +40,7 @@ except PackageNotFoundError:  # a source tree that was never installed
 
 _HOMES = {
     "Agent": "agent",
-    "Choices": "fleet",
+    "Choices": "loops",
     "Decision": "agent",
     "Fleet": "fleet",
     "Run": "simulation",

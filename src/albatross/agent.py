@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 import threading
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks, policies, saving
-from albatross.compiling import entry
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
+from albatross.loops import count_choices, decide, learn_log, learn_reward
 from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Choice,
@@ -20,14 +21,11 @@ from albatross.protocol import (
     check_tags,
     diagnostics,
     init,
-    is_sound,
     noise_size,
     on_ball,
     refuse_choice,
     resolve,
-    select,
     tag_size,
-    update,
 )
 
 
@@ -40,46 +38,6 @@ class Decision(NamedTuple):
     score: float  # what the policy maximised; inf for a first play that every arm gets
     width: float  # the part of the score that is exploration
     propensity: float | None  # the probability of this arm, None where the policy does not know it
-
-
-# Python and compiled code hand each other plain tuples: a NamedTuple costs half a microsecond more each way.
-
-
-@entry
-def decide(policy, state, contexts, eligible, pending, decision, noise):
-    """Whether contexts are finite and the choice is sound, and its fields, with an action that outlives the array."""
-    wrong = 0
-    for value in contexts.flat:
-        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, a sum of floats would not
-    offer = Offer(contexts, eligible, pending, arm_to_retry(decision, eligible.size))
-    choice = select(policy, state, offer, noise)
-    kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
-    return wrong == 0 and is_sound(choice, offer), kept
-
-
-@entry
-def learn(policy, state, kept, reward):
-    """One reward for one choice."""
-    arm, action, score, width, propensity, tag = kept
-    update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
-
-
-@entry
-def learn_log(policy, state, actions, arms, rewards, tag):
-    """Rewards of choices that somebody else made."""
-    for t in range(rewards.size):
-        update(policy, state, Choice(arms[t], actions[t], 0.0, 0.0, np.nan, tag), rewards[t], 1)
-
-
-@entry
-def count_choices(policy, state, offer, noise, counts):
-    """How often each arm is chosen under so many rows of noise; the row at which a choice is not sound, or -1."""
-    for t in range(noise.shape[0]):
-        choice = select(policy, state, offer, noise[t])
-        if not is_sound(choice, offer):
-            return t
-        counts[choice.arm] += 1
-    return -1
 
 
 class Agent:
@@ -141,11 +99,6 @@ class Agent:
         self._all_eligible = np.ones(n_arms, bool)
         self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
-        contexts, tag = np.zeros((n_arms, dim)), np.zeros(self._tag_size)
-        self._decide = decide.prepared(
-            parameters, state, contexts, self._all_eligible, self._pending_of_arm, 0, self._no_noise
-        )
-        self._learn = learn.prepared(parameters, state, (0, contexts[0], 0.0, 0.0, 0.0, tag), 0.0)
         self._lock = threading.Lock()
         renew_after_fork(self)
 
@@ -153,6 +106,18 @@ class Agent:
         self._lock = threading.Lock()
         self._name = secrets.token_hex(4)
         self._rng = checks.generator("seed", None)
+
+    # Compiled at the first use: whoever only decides does not wait for what learns.
+
+    @cached_property
+    def _decide(self) -> Any:
+        offered = np.zeros((self.n_arms, self.dim)), self._all_eligible, self._pending_of_arm
+        return decide.prepared(self._parameters, self._state, *offered, 0, self._no_noise)
+
+    @cached_property
+    def _learn(self) -> Any:
+        kept = (0, np.zeros(self.dim), 0.0, 0.0, 0.0, np.zeros(self._tag_size))
+        return learn_reward.prepared(self._parameters, self._state, kept, 0.0)
 
     def __repr__(self) -> str:
         arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "

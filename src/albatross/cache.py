@@ -17,18 +17,18 @@ except ImportError:  # Windows has neither
     pass
 
 
-def private_folder(*names: str) -> Path | None:
-    """`albatross/...` in the user's cache folder, made with mode 700; None if it is not the user's alone."""
-    root = _users_cache()
-    if root is None:
+def private_folder(name: str) -> Path | None:
+    """The folder of this name in that of Albatross, made with mode 700; None if it is not the user's alone."""
+    place = _folder_of_albatross()
+    if place is None:
         return None
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        folder = root.resolve()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        folder = place.parent.resolve()
         if not all(_guarded(parent) for parent in (folder, *folder.parents)):
             return None
-        for name in ("albatross", *names):
-            folder /= name
+        for inner in (place.name, name):
+            folder /= inner
             folder.mkdir(mode=0o700, exist_ok=True)
             if not _is_private(folder):
                 return None
@@ -37,16 +37,19 @@ def private_folder(*names: str) -> Path | None:
     return folder
 
 
-def _users_cache() -> Path | None:
-    """XDG_CACHE_HOME, which counts only if it is absolute, or ~/.cache; None for a user without a home."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+def _folder_of_albatross() -> Path | None:
+    """ALBATROSS_CACHE, or `albatross` in XDG_CACHE_HOME or ~/.cache; relative paths do not count. None without any."""
+    named = Path(os.environ.get("ALBATROSS_CACHE", ""))
     if named.is_absolute():
         return named
+    users = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if users.is_absolute():
+        return users / "albatross"
     try:
         home = Path.home()
     except RuntimeError:  # no HOME, and a user that the system does not know, as in some containers
         return None
-    return home / ".cache" if home.is_absolute() else None
+    return home / ".cache" / "albatross" if home.is_absolute() else None
 
 
 def _is_private(folder: Path) -> bool:

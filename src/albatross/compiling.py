@@ -1,99 +1,88 @@
-"""How one text of a policy runs stepped and compiled, and where compiled code is kept.
+"""How one text of a policy runs stepped and compiled.
 
-A verb is a `generic`: called from Python it looks up the type of its first argument, called inside compiled code Numba
-does.
+`compiled` is a decorator for functions; a verb is a `generic`, with one function per type of its first argument. Either
+may be called from Python, where Numba compiles it with all that it calls, and inside compiled code.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import secrets
-import shutil
-from collections.abc import Callable
-from pathlib import Path
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
 import numba
+from numba import types
 from numba.extending import overload
 
-from albatross.cache import private_folder
+from albatross.closure import digest
+from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
+from albatross.machine_code import MachineCode
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = __name__.partition(".")[0]
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
-_NEVER_COMPILED = {"experiments", "report", "cli"}
+_REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that register verbs for a type
 
 
-def _cache_folder() -> str:
-    """Where Numba keeps machine code for exactly these sources; empty if there is no safe place for it.
+class compiled:
+    """A function that Numba compiles: on its own where Python calls it, into its caller where compiled code does.
 
-    Numba only watches the file of the outermost function: after an edit to a policy it would go on running the old
-    one. So the folder's name is a hash of all sources, and the folders of earlier hashes are deleted.
+    Machine code is kept on disk, for exactly these sources (`cache.py`).
     """
-    package = Path(_PACKAGE)
-    sources = sorted(p for p in package.rglob("*.py") if p.relative_to(package).parts[0] not in _NEVER_COMPILED)
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    installation = private_folder(hashlib.sha256(_PACKAGE.encode()).hexdigest()[:16])
-    if installation is None:
-        return ""
-    if not (installation / digest).exists():
-        for stale in installation.glob("*"):
-            shutil.rmtree(stale, ignore_errors=True)
-    return str(private_folder(installation.name, digest) or "")
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self._options = function, {**_OPTIONS, **options}
+        inside: Any = {**self._options, "pipeline_class": InnerCompiler}
+        overload(self, jit_options=inside, strict=False)(lambda *args, **kwargs: function)
+
+    @functools.cached_property
+    def _dispatcher(self) -> Any:
+        """What Python calls."""
+        dispatcher = numba.njit(pipeline_class=OuterCompiler, **self._options)(self.py_func)
+        if hasattr(dispatcher, "_cache"):  # unless Numba is switched off
+            dispatcher._cache = MachineCode(self.py_func, self._sources)
+        return dispatcher
+
+    def _sources(self, arguments: tuple[Any, ...]) -> str | None:
+        """A hash of all sources that the code for arguments of these types is made from; None if some are not ours.
+
+        These are the closures of the function's module and of those that define the types, or verbs for them.
+        """
+        modules = {self.py_func.__module__}
+        for kind in _classes_in(arguments):
+            modules.add(kind.__module__)
+            modules.update(*(_REGISTERED.get(parent, ()) for parent in kind.__mro__))
+        return digest(*sorted(modules)) if all(map(_is_ours, modules)) else None
+
+    def __call__(self, *args: Any) -> Any:
+        return self._dispatcher(*args)
+
+    def prepared(self, *examples: Any) -> Any:
+        """The function for arguments of exactly these types, which are not looked at again: 0.8 us a call, not 5."""
+        if not hasattr(self._dispatcher, "compile"):  # Numba is switched off
+            return self._dispatcher
+        return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
 
 
-_CACHE_FOLDER = _cache_folder()
-_PROCESS = secrets.token_hex(4)
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == _PACKAGE
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile one of Albatross's own functions, cached on disk in a folder keyed by the sources."""
-    config: Any = numba.config
-    users_folder, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER
-    try:
-        dispatcher = numba.njit(cache=bool(_CACHE_FOLDER), **_OPTIONS, **options)(function)
-    finally:
-        config.CACHE_DIR = users_folder
-    _name_files_apart(dispatcher)
-    return dispatcher
-
-
-def _name_files_apart(dispatcher: Any) -> None:
-    """Let no two processes write machine code to the same file.
-
-    Numba numbers the files of a function by what its index knows. Of two processes that compile for different types at
-    the same time both may take the same number, and the index then leads to the other one's code.
-    """
-    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if files is not None:
-        numbered = files._data_name
-        files._data_name = lambda number: f"{_PROCESS}-{os.getpid()}-{numbered(number)}"  # a fork has the same token
+def _classes_in(arguments: Any) -> Iterator[type]:
+    """The classes of all NamedTuples in types of arguments."""
+    for each in arguments:
+        if isinstance(each, types.BaseTuple):
+            yield from _classes_in(each)
+            if hasattr(each, "instance_class"):
+                yield each.instance_class
 
 
 def is_ours(parameters: Any) -> bool:
     """Whether a policy and all that it holds are defined in this package."""
     parts = parameters if isinstance(parameters, tuple) else ()
-    ours = not hasattr(parameters, "_fields") or type(parameters).__module__.startswith("albatross.")
+    ours = not hasattr(parameters, "_fields") or _is_ours(type(parameters).__module__)
     return ours and all(is_ours(part) for part in parts)
-
-
-class entry:
-    """A compiled function that Python enters with a policy as its first argument: a loop over rounds, or one step."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._cached = compiled(function)
-        self._fresh = numba.njit(**_OPTIONS)(function)
-
-    def __call__(self, *args: Any) -> Any:
-        # Somebody else's policy is not cached on disk, because the cache could not see its file change.
-        return (self._cached if is_ours(args[0]) else self._fresh)(*args)
-
-    def prepared(self, *examples: Any) -> Any:
-        """The function for arguments of exactly these types, which are not looked at again: 0.8 us a call, not 5."""
-        function = self._cached if is_ours(examples[0]) else self._fresh
-        if not hasattr(function, "compile"):  # Numba is switched off
-            return function
-        return function.compile(tuple(numba.typeof(example) for example in examples))
 
 
 class generic:
@@ -103,9 +92,8 @@ class generic:
         self.__name__ = name
         self._functions: dict[type, Any] = {}
         self._fallback = compiled(fallback) if fallback else None
-        # Inlined, a verb costs no counting of references to the arrays of a state.
-        options: Any = {**_OPTIONS, "forceinline": True}
-        overload(self, jit_options=options, strict=False)(self._implement)
+        inside: Any = {**_OPTIONS, "pipeline_class": VerbCompiler}
+        overload(self, jit_options=inside, strict=False)(self._implement)
 
     def __call__(self, subject: Any, *args: Any) -> Any:
         return self._find(type(subject))(subject, *args)
@@ -116,8 +104,8 @@ class generic:
         subject = get_type_hints(function).get(first)
         if not isinstance(subject, type):
             raise TypeError(f"{function.__name__}: annotate {first!r} with the type that it is for")
-        ours = function.__code__.co_filename.startswith(_PACKAGE)
-        self._functions[subject] = compiled(function) if ours else numba.njit(**_OPTIONS)(function)
+        self._functions[subject] = compiled(function)
+        _REGISTERED[subject].add(function.__module__)
         return function
 
     def _find(self, subject: type) -> Any:
@@ -135,18 +123,3 @@ class generic:
 
     def _implement(self, subject: Any, *args: Any) -> Any:
         return self._find(subject.instance_class).py_func
-
-
-class reentrant:
-    """A compiled helper of policies that hold policies: it may meet itself in one of those, with other types.
-
-    Numba would take that for a recursion that it cannot resolve. This compiles anew wherever it is called from.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self._function = function
-        overload(self, jit_options=_OPTIONS, strict=False)(lambda *args: function)
-
-    def __call__(self, *args: Any) -> Any:
-        return self._function(*args)

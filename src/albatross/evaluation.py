@@ -34,22 +34,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
-from albatross.agent import learn_log
-from albatross.compiling import entry
 from albatross.environments.logged import Logged, checked_actions, checked_propensities
+from albatross.loops import count_choices_on_log, learn_log, replay_rounds
 from albatross.protocol import (
     Offer,
     check_policy,
     init,
     is_policy,
-    is_sound,
     noise_size,
     on_ball,
     refuse_choice,
     resolve,
-    select,
     tag_size,
-    update,
 )
 from albatross.simulation import BYTES_A_TRIAL, default_workers, in_threads, progress_bar, streams
 
@@ -131,41 +127,6 @@ class Evaluation(NamedTuple):
     doubly_robust: Estimate
 
 
-# --------------------------------------------------------------------------------------------- compiled loops
-
-
-@entry
-def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
-    """Offer rounds of a log: how many the policy was granted, and the round of a choice that is not sound, or -1.
-
-    `earned` begins with the rewards of the rounds that were granted.
-    """
-    granted = 0
-    for t in range(actions.size):
-        offer = Offer(contexts[t], eligible, pending, -1)
-        choice = select(policy, state, offer, noise[t])
-        if not is_sound(choice, offer):
-            return granted, t
-        if choice.arm == actions[t]:
-            update(policy, state, choice, rewards[t], 1)
-            earned[granted] = rewards[t]
-            granted += 1
-    return granted, -1
-
-
-@entry
-def count_choices(policy, state, contexts, eligible, pending, noise, counts):
-    """How often each arm would be chosen in each round; the round and the draw of a choice that is not sound, or -1."""
-    for t in range(noise.shape[0]):
-        offer = Offer(contexts[t], eligible, pending, -1)
-        for i in range(noise.shape[1]):
-            choice = select(policy, state, offer, noise[t, i])
-            if not is_sound(choice, offer):
-                return t, i
-            counts[t, choice.arm] += 1
-    return -1, -1
-
-
 # --------------------------------------------------------------------------------------------- a policy on a log
 
 
@@ -224,7 +185,7 @@ class _Learner:
             noise = self.rng.standard_normal((len(part), draws, self.noise_size))
             counts.append(np.zeros((len(part), env.n_arms)))
             offered = (env.contexts[part], self.eligible, self.pending)
-            wrong, draw = count_choices(self.parameters, self.state, *offered, noise, counts[-1])
+            wrong, draw = count_choices_on_log(self.parameters, self.state, *offered, noise, counts[-1])
             if wrong >= 0:
                 self._refuse(offered[0][wrong], noise[wrong, draw])
         return np.concatenate(counts) / draws

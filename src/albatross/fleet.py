@@ -3,135 +3,27 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
 
 from albatross import checks, policies, saving
-from albatross.compiling import compiled, entry
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
+from albatross.loops import Choices, all_finite, choose, learn_rewards
 from albatross.picking import arm_to_retry
 from albatross.protocol import (
-    Choice,
     Offer,
     check_tags,
     diagnostics,
     init,
-    is_sound,
     noise_size,
     on_ball,
     refuse_choice,
     resolve,
-    select,
     tag_size,
-    update,
 )
-
-
-class Choices(NamedTuple):
-    """What a fleet chose for a batch of m events: all that `update` needs, however late the rewards come."""
-
-    users: np.ndarray  # (m,) int64
-    arms: np.ndarray  # (m,) int64
-    actions: np.ndarray  # (m, d) the chosen arms' contexts
-    scores: np.ndarray  # (m,) what the policy maximised; inf for a first play that every arm gets
-    widths: np.ndarray  # (m,) the part of the score that is exploration
-    propensities: np.ndarray  # (m,) the probability of this arm, NaN where the policy does not know it
-    tags: np.ndarray  # (m, tag_size) the policy's own notes to its later self
-
-    def rows(self, which: Any) -> Choices:
-        """Some of the events, by a mask or by their numbers."""
-        return Choices(*(column[which] for column in self))
-
-
-# ------------------------------------------------------------------------------------------- one state of many
-
-
-def state_of(states: Any, user: int) -> Any:
-    """The state of one user: views of arrays that have all users along their first axis."""
-    return saving.mapped(lambda array: array[user], states)
-
-
-@intrinsic
-def unowned(typing, view):
-    """The view without a share in what it views, which outlives it here: counting shares is half of a small policy."""
-
-    def generate(context, builder, signature, args):
-        array = make_array(signature.return_type)(context, builder, value=args[0])
-        array.meminfo = context.get_constant_null(types.voidptr)
-        return array._getvalue()
-
-    return view(view), generate
-
-
-@overload(state_of, strict=False)
-def _compile_state_of(states, user):
-    if isinstance(states, types.Array):
-        return lambda states, user: unowned(states[user])
-    if hasattr(states, "instance_class"):
-        kind = states.instance_class
-        if len(states) == 0:
-            return lambda states, user: kind()
-        return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))
-    if len(states) == 0:
-        return lambda states, user: ()
-    return lambda states, user: (state_of(states[0], user), *state_of(states[1:], user))
-
-
-@compiled
-def all_finite(contexts):
-    """Whether every number may be used; in one pass, where NumPy would take three and memory for two."""
-    wrong = 0
-    for value in contexts.flat:
-        wrong += not abs(value) <= checks.LARGEST
-    return wrong == 0
-
-
-@entry
-def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
-    """One choice for each event, one after the other: a user may come twice. The event of an unsound choice, or -1."""
-    for event in range(users.size):
-        user = users[event]
-        retry = arm_to_retry(int(decisions[user]), pending.shape[1])
-        offer = Offer(contexts[event], eligible[event], pending[user], retry)
-        choice = select(policy, state_of(states, user), offer, noise[event])
-        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size <= choices.tags.shape[1]
-        if not (fits and is_sound(choice, offer)):
-            return event
-        pending[user, choice.arm] += 1
-        decisions[user] += 1
-        choices.arms[event] = choice.arm
-        choices.scores[event] = choice.score
-        choices.widths[event] = choice.width
-        choices.propensities[event] = choice.propensity
-        for j in range(choice.action.size):
-            choices.actions[event, j] = choice.action[j]
-        for j in range(choice.tag.size):
-            choices.tags[event, j] = choice.tag[j]
-    return -1
-
-
-@entry
-def learn(policy, states, choices, rewards, learnt):
-    """One reward for each event; `learnt` (1,) counts them."""
-    for event in range(rewards.size):
-        choice = Choice(
-            choices.arms[event],
-            choices.actions[event],
-            choices.scores[event],
-            choices.widths[event],
-            choices.propensities[event],
-            choices.tags[event],
-        )
-        update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
-        learnt[0] += 1
-
-
-# ------------------------------------------------------------------------------------------------------ the fleet
+from albatross.states import leaves, mapped, state_of
 
 
 class Fleet:
@@ -186,10 +78,10 @@ class Fleet:
 
     def _newcomers(self, n_users: int) -> Any:
         first = init(self._parameters, self.n_arms, self.dim, self._rng)
-        each = sum(array.nbytes for _, array in saving.leaves(first)) + 4 * self.n_arms
+        each = sum(array.nbytes for _, array in leaves(first)) + 4 * self.n_arms
         checks.fits_in_memory(f"{n_users} users", 2 * n_users * each, "take fewer")  # they are there twice for a moment
         others = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users - 1)]
-        return saving.mapped(lambda *arrays: np.stack(arrays), first, *others)
+        return mapped(lambda *arrays: np.stack(arrays), first, *others)
 
     @property
     def n_users(self) -> int:
@@ -199,7 +91,7 @@ class Fleet:
     @property
     def nbytes(self) -> int:
         """The memory that all users take."""
-        return sum(array.nbytes for _, array in saving.leaves((self._states, self._pending, self._decisions)))
+        return sum(array.nbytes for _, array in leaves((self._states, self._pending, self._decisions)))
 
     def __repr__(self) -> str:
         return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
@@ -210,7 +102,7 @@ class Fleet:
         with self._lock:
             known = self.n_users
             newcomers = self._newcomers(int(n_users))
-            self._states = saving.mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
+            self._states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
             self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
             self._decisions = np.concatenate([self._decisions, np.zeros(n_users, np.int32)])
             return np.arange(known, self.n_users)
@@ -256,7 +148,7 @@ class Fleet:
             self._settle(choices)
             learnt = np.zeros(1, np.int64)
             try:
-                learn(self._parameters, self._states, choices, rewards, learnt)
+                learn_rewards(self._parameters, self._states, choices, rewards, learnt)
             except BaseException:  # the policy's own: what was not learnt stays pending
                 np.add.at(self._pending, (choices.users[learnt[0] :], choices.arms[learnt[0] :]), 1)
                 raise

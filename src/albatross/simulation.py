@@ -20,8 +20,9 @@ import scipy.linalg.cython_blas  # noqa: F401  compiled code calls it: it must b
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
-from albatross.compiling import entry
+from albatross.compiling import compiled
 from albatross.environments.ball import Ball, BallInstance, draw_luck
+from albatross.loops import Tally, play
 from albatross.models.ball_fit import narrow
 from albatross.protocol import (
     Offer,
@@ -34,7 +35,6 @@ from albatross.protocol import (
     hold,
     init,
     is_policy,
-    is_sound,
     noise_size,
     on_ball,
     refuse_choice,
@@ -42,7 +42,7 @@ from albatross.protocol import (
     select,
     update,
 )
-from albatross.saving import leaves
+from albatross.states import leaves
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
@@ -50,16 +50,6 @@ _MANY_ROUNDS = 1_000_000
 BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
 _AHEAD = 2  # trials handed out, for each that is played
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
-
-
-class Tally(NamedTuple):
-    """One trial of one policy as it goes: totals, and their values at the rounds that are recorded."""
-
-    totals: np.ndarray  # (2,) regret and reward so far
-    recorded: np.ndarray  # (1,) how many of the rounds below are done
-    rounds: np.ndarray  # (g,) which rounds to record, counted from 1
-    regret: np.ndarray  # (g,)
-    reward: np.ndarray  # (g,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,35 +71,7 @@ class Run:
         )
 
 
-@entry
-def play(policy, state, chunk, n, noise, pending, tally, start):
-    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before.
-
-    Returns how many were played: fewer where a choice is not sound.
-    """
-    for t in range(n):
-        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
-        choice = select(policy, state, offer, noise[t])
-        if not is_sound(choice, offer):
-            return t
-        mean = chunk.means[t, choice.arm]
-        reward = mean + chunk.noise[t, choice.arm]
-        update(policy, state, choice, reward, 1)
-        best = mean
-        for arm in range(chunk.means.shape[1]):
-            if chunk.eligible[t, arm] and chunk.means[t, arm] > best:
-                best = chunk.means[t, arm]
-        tally.totals[0] += best - mean
-        tally.totals[1] += reward
-        row = tally.recorded[0]
-        if row < tally.rounds.size and tally.rounds[row] == start + t + 1:
-            tally.regret[row] = tally.totals[0]
-            tally.reward[row] = tally.totals[1]
-            tally.recorded[0] = row + 1
-    return n
-
-
-@entry
+@compiled
 def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
     """Play actions of the unit ball, one for each row of `noise`; the state looks with theta* only.
 
@@ -194,7 +156,7 @@ class _Player:
         self.seconds = 0.0
         self.loop: Any = None
 
-    def play(self, loop: entry, *args: Any) -> Any:
+    def play(self, loop: compiled, *args: Any) -> Any:
         """Enter the compiled loop, with the time it takes on the clock; compiling is not."""
         self.loop = self.loop or loop.prepared(self.parameters, self.state, *args)
         begun = time.perf_counter()

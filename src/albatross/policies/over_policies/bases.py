@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import overload
 
 from albatross import checks
-from albatross.compiling import compiled, reentrant
+from albatross.compiling import compiled
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.protocol import (
     Choice,
@@ -133,7 +133,7 @@ def _compile_update(i, policies, states, choice, reward, n):
     return implementation
 
 
-@reentrant
+@compiled
 def play_base(bases, record, base, probability, offer, noise):
     """The choice of one base, as ours; its propensity is not known where the base was drawn at random."""
     own = noise[bases.noise[base] : bases.noise[base + 1]]
@@ -147,7 +147,7 @@ def play_base(bases, record, base, probability, offer, noise):
     return Choice(choice.arm, choice.action, choice.score, choice.width, propensity, tag)
 
 
-@reentrant
+@compiled
 def teach_base(bases, record, base, own_tag, choice, reward, n):
     """One base learns; a choice that is not its own comes without a tag."""
     tag = np.full(bases.tags[base], np.nan)
@@ -158,7 +158,7 @@ def teach_base(bases, record, base, own_tag, choice, reward, n):
     _update(base, bases.policies, record.states, play, reward, n)
 
 
-@reentrant
+@compiled
 def learn_bases(bases, record, choice, reward, n, weight, share):
     """The base that chose learns `weight` times the reward; with `share` the others too. Who chose, -1 if none did."""
     base = -1 if np.isnan(choice.tag[0]) else int(choice.tag[0])

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.compiling import compiled, reentrant
+from albatross.compiling import compiled
 from albatross.picking import uniform_from_normal
 from albatross.policies.over_policies.bases import (
     BaseRecord,
@@ -129,7 +129,7 @@ def update_corral(policy: CorralParameters, state, choice, reward, n):
         learn_once(policy, state, choice, reward / n)
 
 
-@reentrant
+@compiled
 def learn_once(policy, state, choice, reward):
     """One play."""
     weight = 1.0 / choice.tag[1] if policy.weighted else 1.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.compiling import reentrant
+from albatross.compiling import compiled
 from albatross.policies.over_policies.bases import (
     BaseRecord,
     Bases,
@@ -93,7 +93,7 @@ def select_d3rb(policy: D3RBParameters, state, offer, noise):
     return play_base(policy.bases, state.record, smallest, 1.0, offer, noise)
 
 
-@reentrant
+@compiled
 def shortfall(policy, state, base):
     """max_j (u_j / n_j - c_j) - u_i / n_i - c_i: what a base's mean reward certainly lacks."""
     record = state.record

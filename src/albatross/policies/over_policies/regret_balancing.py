@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.compiling import reentrant
+from albatross.compiling import compiled
 from albatross.policies.over_policies.bases import (
     BaseRecord,
     Bases,
@@ -111,13 +111,13 @@ def tag_size_regret_balancing(policy: RegretBalancingParameters):
     return bases_tag(policy.bases)
 
 
-@reentrant
+@compiled
 def regret_bound(policy, base, plays):
     """R_i(n)."""
     return policy.coefficients[base] * math.sqrt(plays)
 
 
-@reentrant
+@compiled
 def next_base(policy, state):
     """A base without a play first; then the one with the smallest regret, by the rule."""
     plays, sums = state.record.plays, state.record.sums
@@ -149,7 +149,7 @@ def update_regret_balancing(policy: RegretBalancingParameters, state, choice, re
             drop_refuted(policy, state)
 
 
-@reentrant
+@compiled
 def drop_refuted(policy, state):
     """Drop the bases whose bound cannot be true."""
     plays, sums = state.record.plays, state.record.sums

@@ -1,0 +1,202 @@
+"""Compiled loops in which policies play: one decision, a batch of events, a chunk of rounds, the rows of a log.
+
+They stand apart from what calls them because machine code is kept for exactly its sources: a change to agents, readers
+or environments compiles no policy anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks
+from albatross.compiling import compiled
+from albatross.picking import arm_to_retry
+from albatross.protocol import Choice, Offer, is_sound, select, update
+from albatross.states import state_of
+
+# --------------------------------------------------------------------------------------------- one decision, one reward
+
+# Python and compiled code hand each other plain tuples: a NamedTuple costs half a microsecond more each way.
+
+
+@compiled
+def decide(policy, state, contexts, eligible, pending, decision, noise):
+    """Whether contexts are finite and the choice is sound, and its fields, with an action that outlives the array."""
+    wrong = 0
+    for value in contexts.flat:
+        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, a sum of floats would not
+    offer = Offer(contexts, eligible, pending, arm_to_retry(decision, eligible.size))
+    choice = select(policy, state, offer, noise)
+    kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
+    return wrong == 0 and is_sound(choice, offer), kept
+
+
+@compiled
+def learn_reward(policy, state, kept, reward):
+    """One reward for one choice."""
+    arm, action, score, width, propensity, tag = kept
+    update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
+
+
+@compiled
+def learn_log(policy, state, actions, arms, rewards, tag):
+    """Rewards of choices that somebody else made."""
+    for t in range(rewards.size):
+        update(policy, state, Choice(arms[t], actions[t], 0.0, 0.0, np.nan, tag), rewards[t], 1)
+
+
+@compiled
+def count_choices(policy, state, offer, noise, counts):
+    """How often each arm is chosen under so many rows of noise; the row at which a choice is not sound, or -1."""
+    for t in range(noise.shape[0]):
+        choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return t
+        counts[choice.arm] += 1
+    return -1
+
+
+# ------------------------------------------------------------------------------------------------- events of many users
+
+
+class Choices(NamedTuple):
+    """What a fleet chose for a batch of m events: all that `update` needs, however late the rewards come."""
+
+    users: np.ndarray  # (m,) int64
+    arms: np.ndarray  # (m,) int64
+    actions: np.ndarray  # (m, d) the chosen arms' contexts
+    scores: np.ndarray  # (m,) what the policy maximised; inf for a first play that every arm gets
+    widths: np.ndarray  # (m,) the part of the score that is exploration
+    propensities: np.ndarray  # (m,) the probability of this arm, NaN where the policy does not know it
+    tags: np.ndarray  # (m, tag_size) the policy's own notes to its later self
+
+    def rows(self, which: Any) -> Choices:
+        """Some of the events, by a mask or by their numbers."""
+        return Choices(*(column[which] for column in self))
+
+
+@compiled
+def all_finite(contexts):
+    """Whether every number may be used; in one pass, where NumPy would take three and memory for two."""
+    wrong = 0
+    for value in contexts.flat:
+        wrong += not abs(value) <= checks.LARGEST
+    return wrong == 0
+
+
+@compiled
+def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
+    """One choice for each event, one after the other: a user may come twice. The event of an unsound choice, or -1."""
+    for event in range(users.size):
+        user = users[event]
+        retry = arm_to_retry(int(decisions[user]), pending.shape[1])
+        offer = Offer(contexts[event], eligible[event], pending[user], retry)
+        choice = select(policy, state_of(states, user), offer, noise[event])
+        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size <= choices.tags.shape[1]
+        if not (fits and is_sound(choice, offer)):
+            return event
+        pending[user, choice.arm] += 1
+        decisions[user] += 1
+        choices.arms[event] = choice.arm
+        choices.scores[event] = choice.score
+        choices.widths[event] = choice.width
+        choices.propensities[event] = choice.propensity
+        for j in range(choice.action.size):
+            choices.actions[event, j] = choice.action[j]
+        for j in range(choice.tag.size):
+            choices.tags[event, j] = choice.tag[j]
+    return -1
+
+
+@compiled
+def learn_rewards(policy, states, choices, rewards, learnt):
+    """One reward for each event; `learnt` (1,) counts them."""
+    for event in range(rewards.size):
+        choice = Choice(
+            choices.arms[event],
+            choices.actions[event],
+            choices.scores[event],
+            choices.widths[event],
+            choices.propensities[event],
+            choices.tags[event],
+        )
+        update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
+        learnt[0] += 1
+
+
+# ----------------------------------------------------------------------------------------------- rounds of a simulation
+
+
+class Tally(NamedTuple):
+    """One trial of one policy as it goes: totals, and their values at the rounds that are recorded."""
+
+    totals: np.ndarray  # (2,) regret and reward so far
+    recorded: np.ndarray  # (1,) how many of the rounds below are done
+    rounds: np.ndarray  # (g,) which rounds to record, counted from 1
+    regret: np.ndarray  # (g,)
+    reward: np.ndarray  # (g,)
+
+
+@compiled
+def play(policy, state, chunk, n, noise, pending, tally, start):
+    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before.
+
+    Returns how many were played: fewer where a choice is not sound.
+    """
+    for t in range(n):
+        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
+        choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return t
+        mean = chunk.means[t, choice.arm]
+        reward = mean + chunk.noise[t, choice.arm]
+        update(policy, state, choice, reward, 1)
+        best = mean
+        for arm in range(chunk.means.shape[1]):
+            if chunk.eligible[t, arm] and chunk.means[t, arm] > best:
+                best = chunk.means[t, arm]
+        tally.totals[0] += best - mean
+        tally.totals[1] += reward
+        row = tally.recorded[0]
+        if row < tally.rounds.size and tally.rounds[row] == start + t + 1:
+            tally.regret[row] = tally.totals[0]
+            tally.reward[row] = tally.totals[1]
+            tally.recorded[0] = row + 1
+    return n
+
+
+# -------------------------------------------------------------------------------------------------------- rows of a log
+
+
+@compiled
+def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
+    """Offer rounds of a log: how many the policy was granted, and the round of a choice that is not sound, or -1.
+
+    `earned` begins with the rewards of the rounds that were granted.
+    """
+    granted = 0
+    for t in range(actions.size):
+        offer = Offer(contexts[t], eligible, pending, -1)
+        choice = select(policy, state, offer, noise[t])
+        if not is_sound(choice, offer):
+            return granted, t
+        if choice.arm == actions[t]:
+            update(policy, state, choice, rewards[t], 1)
+            earned[granted] = rewards[t]
+            granted += 1
+    return granted, -1
+
+
+@compiled
+def count_choices_on_log(policy, state, contexts, eligible, pending, noise, counts):
+    """How often each arm would be chosen in each round; the round and the draw of a choice that is not sound, or -1."""
+    for t in range(noise.shape[0]):
+        offer = Offer(contexts[t], eligible, pending, -1)
+        for i in range(noise.shape[1]):
+            choice = select(policy, state, offer, noise[t, i])
+            if not is_sound(choice, offer):
+                return t, i
+            counts[t, choice.arm] += 1
+    return -1, -1

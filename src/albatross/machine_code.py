@@ -1,0 +1,146 @@
+"""Machine code on disk: one file per function, types of arguments and sources, kept from one process to the next.
+
+Numba's own cache watches only the file of the outermost function: after an edit to a policy it would go on running the
+old one. Here a file's name is a hash of everything that its code depends on, so a file is right or it is not found, and
+code of other versions stays beside it until the folder grows too large.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from albatross.cache import private_folder
+
+MOST_BYTES = 500_000_000  # in the folder; past this, files that were not used for longest are removed
+_RECENT = 86_400  # seconds in which a file's last use need not be noted again
+_PATIENCE = 2.0  # seconds of compiling before a line says so
+_VERSIONS = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+
+
+@cache
+def folder() -> Path | None:
+    """Where machine code is kept; None if there is no safe place for it."""
+    return private_folder("machine-code")
+
+
+class MachineCode(_Cache):
+    """What Numba asks for the code of one function before it compiles, and gives it afterwards."""
+
+    def __init__(self, function: Callable[..., Any], sources: Callable[[tuple[Any, ...]], str | None]) -> None:
+        self._function, self._sources = function, sources
+
+    @property
+    def cache_path(self) -> str:
+        return str(folder() or "")
+
+    def enable(self) -> None:
+        """Numba's word for: keep code on disk. It always is."""
+
+    def disable(self) -> None:
+        """Numba's word for: stop that."""
+
+    def flush(self) -> None:
+        """Numba's word for: forget the files of this function. They are never wrong."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled function for these types of arguments, or None."""
+        target_context.refresh()
+        path = self._path(signature, target_context.codegen())
+        found = path and _read(path)
+        return found and CompileResult._rebuild(target_context, *found)
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep a function that was just compiled."""
+        path = self._path(signature, result.codegen)
+        if path is not None and not result.library.has_dynamic_globals:
+            _write(path, dumps(result._reduce()))
+
+    def _path(self, signature: Any, codegen: Any) -> Path | None:
+        place, sources = folder(), self._sources(getattr(signature, "args", signature))
+        if place is None or sources is None:
+            return None
+        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        parts = (name, str(signature), sources, str(codegen.magic_tuple()), sys.implementation.cache_tag, _VERSIONS)
+        return place / f"{name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
+
+
+def _read(path: Path) -> Any:
+    """What is in the file; None if there is none, or if it cannot be read."""
+    try:
+        content = path.read_bytes()
+        if time.time() - path.stat().st_mtime > _RECENT:
+            os.utime(path)
+    except OSError:
+        return None
+    try:
+        return pickle.loads(content)
+    except Exception:  # a damaged file may raise anything; the function is compiled again
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the file at once, or not at all where there is no room; make room first, once per process."""
+    _make_room()
+    unfinished = path.with_name(f"unfinished-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+
+
+@cache
+def _make_room() -> None:
+    """Remove the files that were not used for longest until the folder is small enough.
+
+    A file is read whole before its code runs, so nothing that is in use is lost with it.
+    """
+    place = folder()
+    if place is None:
+        return
+    files = list[tuple[float, int, str]]()
+    for each in os.scandir(place):
+        with contextlib.suppress(OSError):  # another process may remove it meanwhile
+            found = each.stat()
+            files.append((found.st_mtime, found.st_size, each.path))
+    size = sum(size for _, size, _ in files)
+    for _, each_size, path in sorted(files):
+        if size <= MOST_BYTES:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        size -= each_size
+
+
+@contextlib.contextmanager
+def announced(what: str) -> Iterator[None]:
+    """One line on a terminal's standard error if this takes long; none with ALBATROSS_QUIET in the environment."""
+    if os.environ.get("ALBATROSS_QUIET") or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    kept = "once" if folder() else "in every process, because there is no private folder to keep code in"
+    text = f"albatross: compiling {what}; this happens {kept} (ALBATROSS_QUIET=1 hides this line)"
+    timer = threading.Timer(_PATIENCE, lambda: print(text, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

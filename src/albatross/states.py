@@ -1,0 +1,63 @@
+"""States of policies as they are: NamedTuples and tuples of arrays, also with one more axis in front for many users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
+
+def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
+    """The arrays of a state by name, through nested NamedTuples and tuples."""
+    if isinstance(state, np.ndarray):
+        return [(prefix, state)]
+    names = getattr(state, "_fields", range(len(state)))
+    return [
+        leaf
+        for name, part in zip(names, state, strict=True)
+        for leaf in leaves(part, f"{prefix}.{name}" if prefix else str(name))
+    ]
+
+
+def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
+    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
+    first = states[0]
+    if isinstance(first, np.ndarray):
+        return function(*states)
+    parts = tuple(mapped(function, *column) for column in zip(*states, strict=True))
+    return type(first)(*parts) if hasattr(first, "_fields") else parts
+
+
+def state_of(states: Any, user: int) -> Any:
+    """The state of one user: views of arrays that have all users along their first axis."""
+    return mapped(lambda array: array[user], states)
+
+
+@intrinsic
+def unowned(typing, view):
+    """The view without a share in what it views, which outlives it here: counting shares is half of a small policy."""
+
+    def generate(context, builder, signature, args):
+        array = make_array(signature.return_type)(context, builder, value=args[0])
+        array.meminfo = context.get_constant_null(types.voidptr)
+        return array._getvalue()
+
+    return view(view), generate
+
+
+@overload(state_of, strict=False)
+def _compile_state_of(states, user):
+    if isinstance(states, types.Array):
+        return lambda states, user: unowned(states[user])
+    if hasattr(states, "instance_class"):
+        kind = states.instance_class
+        if len(states) == 0:
+            return lambda states, user: kind()
+        return lambda states, user: kind(*(state_of(states[0], user), *state_of(states[1:], user)))
+    if len(states) == 0:
+        return lambda states, user: ()
+    return lambda states, user: (state_of(states[0], user), *state_of(states[1:], user))
