@@ -14,7 +14,7 @@ import secrets
 import stat
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from albatross import checks, policies
 from albatross.compiling import is_ours
 from albatross.errors import UnreadableFile
 from albatross.protocol import check_state, init, is_policy, resolve
+from albatross.states import leaves, mapped
 
 try:
     import fcntl
@@ -43,27 +44,6 @@ _COUNTS = ("pulls", "plays", "counts")  # names of arrays that count plays
 
 
 # ----------------------------------------------------------------------------------------------- states as arrays
-
-
-def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
-    """The arrays of a state by name, through nested NamedTuples and tuples."""
-    if isinstance(state, np.ndarray):
-        return [(prefix, state)]
-    names = getattr(state, "_fields", range(len(state)))
-    return [
-        leaf
-        for name, part in zip(names, state, strict=True)
-        for leaf in leaves(part, f"{prefix}.{name}" if prefix else str(name))
-    ]
-
-
-def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
-    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
-    first = states[0]
-    if isinstance(first, np.ndarray):
-        return function(*states)
-    parts = tuple(mapped(function, *column) for column in zip(*states, strict=True))
-    return type(first)(*parts) if hasattr(first, "_fields") else parts
 
 
 def state_arrays(state: Any) -> dict[str, np.ndarray]:

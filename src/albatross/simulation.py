@@ -42,7 +42,7 @@ from albatross.protocol import (
     select,
     update,
 )
-from albatross.saving import leaves
+from albatross.states import leaves
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000

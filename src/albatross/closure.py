@@ -1,0 +1,83 @@
+"""The sources that a module depends on, found from its import statements without running any.
+
+What was computed or compiled from sources is valid as long as these stay the same, and not one file more: a package's
+`__init__.py` that passes a name on leads to the file where the name is defined, and does not count itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+_ROOT = Path(__file__).parent
+_NAME = _ROOT.name
+_IMPORT = re.compile(rf"^[ \t]*from[ \t]+({_NAME}[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n(]+)", re.MULTILINE)
+_PLAIN_IMPORT = re.compile(rf"^[ \t]*import[ \t]+({_NAME}[\w.]*)", re.MULTILINE)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+@cache
+def closure(module: str) -> tuple[Path, ...]:
+    """The files of a module of this package and of all that it imports from the package, directly or not, sorted.
+
+    >>> [path.name for path in closure("albatross.forks")]
+    ['forks.py']
+    """
+    found: set[str] = set()
+    left = [module]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += _dependencies(name)
+    return tuple(sorted(_file(name) for name in found))
+
+
+@cache
+def digest(*modules: str) -> str:
+    """A hash of all sources that these modules depend on, and of their places in the package."""
+    files = sorted({path for module in modules for path in closure(module)})
+    content = b"".join(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0" for path in files)
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@cache
+def _dependencies(module: str) -> frozenset[str]:
+    """The modules that define what a module imports."""
+    names = {_home(package, name) for package, names in _imports(module) for name in names}
+    text = _file(module).read_text(encoding="utf-8")
+    return frozenset((names | set(_PLAIN_IMPORT.findall(text))) - {module})
+
+
+@cache
+def _imports(module: str) -> list[tuple[str, list[str]]]:
+    """(module, names) of every `from ... import ...` of this package."""
+    text = _file(module).read_text(encoding="utf-8")
+    return [
+        (source, [part.split()[0] for part in _COMMENT.sub("", names).strip("() \n").split(",") if part.strip()])
+        for source, names in _IMPORT.findall(text)
+    ]
+
+
+@cache
+def _home(module: str, name: str) -> str:
+    """The module that a name comes from: `name` may be a module itself, or be passed on by a package."""
+    if _is_module(f"{module}.{name}"):
+        return f"{module}.{name}"
+    if _file(module).name == "__init__.py":
+        for source, names in _imports(module):
+            if name in names and source != module:
+                return _home(source, name)
+    return module
+
+
+def _is_module(name: str) -> bool:
+    path = _ROOT.parent.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def _file(module: str) -> Path:
+    path = _ROOT.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
