@@ -30,6 +30,7 @@ from albatross.protocol import (
     tag_size,
     update,
 )
+from albatross.states import leaves, mapped
 
 
 class Choices(NamedTuple):
@@ -53,7 +54,7 @@ class Choices(NamedTuple):
 
 def state_of(states: Any, user: int) -> Any:
     """The state of one user: views of arrays that have all users along their first axis."""
-    return saving.mapped(lambda array: array[user], states)
+    return mapped(lambda array: array[user], states)
 
 
 @intrinsic
@@ -186,10 +187,10 @@ class Fleet:
 
     def _newcomers(self, n_users: int) -> Any:
         first = init(self._parameters, self.n_arms, self.dim, self._rng)
-        each = sum(array.nbytes for _, array in saving.leaves(first)) + 4 * self.n_arms
+        each = sum(array.nbytes for _, array in leaves(first)) + 4 * self.n_arms
         checks.fits_in_memory(f"{n_users} users", 2 * n_users * each, "take fewer")  # they are there twice for a moment
         others = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users - 1)]
-        return saving.mapped(lambda *arrays: np.stack(arrays), first, *others)
+        return mapped(lambda *arrays: np.stack(arrays), first, *others)
 
     @property
     def n_users(self) -> int:
@@ -199,7 +200,7 @@ class Fleet:
     @property
     def nbytes(self) -> int:
         """The memory that all users take."""
-        return sum(array.nbytes for _, array in saving.leaves((self._states, self._pending, self._decisions)))
+        return sum(array.nbytes for _, array in leaves((self._states, self._pending, self._decisions)))
 
     def __repr__(self) -> str:
         return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
@@ -210,7 +211,7 @@ class Fleet:
         with self._lock:
             known = self.n_users
             newcomers = self._newcomers(int(n_users))
-            self._states = saving.mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
+            self._states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
             self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
             self._decisions = np.concatenate([self._decisions, np.zeros(n_users, np.int32)])
             return np.arange(known, self.n_users)
