@@ -11,12 +11,16 @@ from albatross.experiments import (
     nested,
     norm_estimates,
     norm_regret,
-    race,
     rated_rows,
     results,
     users,
 )
-from albatross.report.stored import SOURCES
+from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.race import problems, run
+from albatross.race.standings import Raced, standings
+from albatross.store.identity import identity, signed
+from albatross.store.results import SOURCES
+from albatross.store.tables import write_table
 
 TRIALS = 4
 _LUCK = 1.0 + 0.02 * np.random.default_rng(3).standard_normal((64, 25))  # a row a policy, a column a trial
@@ -184,8 +188,8 @@ def write_panel(folder, name, *, trials=TRIALS, seed=0):
     entries = {key: {"label": label, "final_mean": 1.0, "final_sd": 0.1} for key, label in labels(name, table).items()}
     if name == "e-literal":
         entries["alb-dim"].update(missed=[0, 5, 3, 1, 0], false=[180, 100, 0, 0, 0])
-    outcome = results.Outcome(entries, [results.claim("it was made up", True, "1", "1")], table, Figure)
-    panel = PANELS.get(name, results.Panel(name, name, {"part": 1}, None))
+    outcome = Outcome(entries, [claim("it was made up", True, "1", "1")], table, Figure)
+    panel = PANELS.get(name, Panel(name, name, {"part": 1}, None))
     results.run(panel._replace(run=lambda settings, **_: outcome), trials=trials, seed=seed, out=folder)
 
 
@@ -195,18 +199,18 @@ def write_race(folder):
         "finitely many arms": ("10 x 10, norm 0", "10 x 10, norm 1"),
         "the unit ball": ("5 of 50",),
     }.items():
-        problems = {**race.ARMS, **race.BALL}
-        kept = {"trials": 2, "seed": 0, "versions": results.versions()}
         found = {
-            name: race.Raced(
+            name: Raced(
                 {"alb-norm": np.array([30.0, 33.0]), "ucb": np.array([10.0, 12.0])},
                 {"alb-norm": 1.0, "ucb": 1.0},
-                {"problem": name, "horizon": problems[name].horizon, **kept},
+                signed(
+                    identity(trials=2, seed=0, problem=name, horizon={**problems.ARMS, **problems.BALL}[name].horizon)
+                ),
             )
             for name in names
         }
         (folder / "race").mkdir(parents=True, exist_ok=True)
-        race.store(race.Result(found, race.standings(found)), title=title, out=folder)
+        run.store(run.Result(found, standings(found)), title=title, out=folder)
     for suffix in ("png", "pdf"):
         Figure().savefig(folder / "race" / f"figure.{suffix}")
 
@@ -220,6 +224,6 @@ def write_all(folder, *, trials=TRIALS):
 
 def change_table(folder, panel, sql):
     """Replace a panel's stored table by what a query of it, called `curves`, gives."""
-    from albatross.report.stored import Stored
+    from albatross.store.results import Stored
 
-    results.write_table(Stored(folder).table(panel, sql), folder / panel / "curves.parquet")
+    write_table(Stored(folder).table(panel, sql), folder / panel / "curves.parquet")

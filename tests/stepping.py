@@ -8,8 +8,8 @@ from albatross import Agent
 from albatross.environments.ball import draw_luck
 from albatross.models.ball_fit import narrow
 from albatross.protocol import Rounds, begin, draw, init
-from albatross.saving import leaves
 from albatross.simulation import _CHUNK_BYTES, _ROUNDS_AT_ONCE, streams
+from albatross.states import leaves
 
 
 def agent_on_stream(policy, env, *, seed, trial=0):

@@ -6,16 +6,13 @@ memory, nor the numbers that compiled code uses as indices.
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import os
-import secrets
 import stat
-import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,18 +24,12 @@ from albatross.compiling import is_ours
 from albatross.errors import UnreadableFile
 from albatross.protocol import check_state, init, is_policy, resolve
 from albatross.states import leaves, mapped
-
-try:
-    import fcntl
-except ImportError:  # Windows has none
-    fcntl = None  # type: ignore[assignment]
+from albatross.store.files import replacing
 
 FORMAT = 1  # of a saved file; raise it whenever an older file would be read wrongly
 KINDS = ("agent", "fleet")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
-_TEMPORARY = ".albatross-saving"  # how the names of temporary files end
-_JUST_MADE = 60.0  # seconds in which a temporary file may not have its lock yet
 _AFFORDABLE = 1 << 28  # bytes that a file may cost although it is smaller
 _COUNTS = ("pulls", "plays", "counts")  # names of arrays that count plays
 
@@ -169,43 +160,6 @@ def in_memory(thing: Any) -> io.BytesIO:
     thing.save(file)
     file.seek(0)
     return file
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that takes the place of `path` once it is written. Links stay links, and modes stay.
-
-    A process that is killed leaves its temporary file behind; the next one that writes the same path removes it.
-    """
-    path = Path(os.path.realpath(path))
-    _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_TEMPORARY}")
-    try:
-        with open(temporary, "xb") as file:
-            if fcntl:
-                fcntl.flock(file, fcntl.LOCK_EX)
-            with suppress(FileNotFoundError):
-                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files of `path` whose writers are gone: nobody holds their locks any more."""
-    if not fcntl:
-        return
-    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_TEMPORARY}"):
-        with suppress(OSError):
-            found = left.lstat()
-            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _JUST_MADE:
-                with open(left, "rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    left.unlink()
 
 
 # ------------------------------------------------------------------------------------------------- reading a file

@@ -12,7 +12,7 @@ import small_results
 from albatross.experiments import PANELS
 from albatross.report import claims
 from albatross.report.claims import CHANGED, FAILS, HOLDS, MISSING
-from albatross.report.stored import Stored
+from albatross.store.results import Stored
 
 VERDICTS = {
     "drop": CHANGED,

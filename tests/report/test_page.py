@@ -10,9 +10,10 @@ import plotly.graph_objects as plotly
 import pytest
 import small_results
 
-from albatross.experiments import results as written
-from albatross.report import files, interactive, page
-from albatross.report.stored import Stored
+from albatross.report import interactive, page
+from albatross.store import files
+from albatross.store.results import Stored
+from albatross.store.tables import _in_words, write_table
 
 
 class Links(HTMLParser):
@@ -52,7 +53,7 @@ def test_only_panels_that_are_there_have_a_section(tmp_path):
 def test_a_table_is_read_from_its_own_folder_whatever_its_name(tmp_path, folder):
     for regret, name in enumerate(("resa", "resb", folder)):
         (tmp_path / name / "f").mkdir(parents=True)
-        written.write_table({"regret": np.full(2, regret)}, tmp_path / name / "f" / "curves.parquet")
+        write_table({"regret": np.full(2, regret)}, tmp_path / name / "f" / "curves.parquet")
     assert Stored(tmp_path / folder).table("f")["regret"].tolist() == [2, 2]
 
 
@@ -187,5 +188,5 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path):
 
 
 def test_ctrl_c_within_a_query_is_ctrl_c(tmp_path):
-    with pytest.raises(KeyboardInterrupt), files.in_words(tmp_path):
+    with pytest.raises(KeyboardInterrupt), _in_words(tmp_path):
         raise RuntimeError("Query interrupted")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -18,14 +16,3 @@ def load(module: str, *, package: str) -> Any:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
         raise ModuleNotFoundError(missing_extra(package), name=error.name) from error
-
-
-@contextmanager
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C in a query, which DuckDB turns into a RuntimeError, is a KeyboardInterrupt again."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "interrupted" in str(error).lower():
-            raise KeyboardInterrupt from None
-        raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -27,11 +26,6 @@ def is_gzipped(path: str | os.PathLike[str]) -> bool:
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether the file's first bytes are Parquet's."""
     return _begins(path, _PARQUET)
-
-
-def exact_pattern(path: str | os.PathLike[str]) -> str:
-    """The path for DuckDB, which takes paths for patterns: absolute, and this one matches no other file."""
-    return re.sub(r"([*?\[])", r"[\1]", str(Path(path).absolute()))
 
 
 def lines(path: str | os.PathLike[str]) -> Iterator[bytes]:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from albatross.checks import shortened, shown
-from albatross.datasets.extras import ctrl_c, load
-from albatross.datasets.files import LONGEST_LINE, exact_pattern, is_gzipped, is_parquet, lines
+from albatross.datasets.extras import load
+from albatross.datasets.files import LONGEST_LINE, is_gzipped, is_parquet, lines
+from albatross.queries import ctrl_c, exact_pattern
 
 # How a column begins that has no name here, or had none in a data frame.
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")

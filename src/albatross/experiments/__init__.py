@@ -12,7 +12,7 @@ from albatross.experiments import (
     scaling,
     users,
 )
-from albatross.experiments.results import Panel
+from albatross.experiments.panel import Panel
 
 PANELS: dict[str, Panel] = {
     **norm_regret.PANELS,

@@ -14,8 +14,8 @@ from matplotlib.ticker import NullLocator
 
 from albatross import simulate
 from albatross.experiments import dim_regret
-from albatross.experiments.results import Outcome, Panel, claim
-from albatross.report import figures
+from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {"panels": {name: dict(panel.settings) for name, panel in dim_regret.PANELS.items()}}

@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
+from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
 from albatross.policies.exploration import phase_lengths
-from albatross.report import figures
+from albatross.report.figures import style as figures
 from albatross.simulation import Run, recording_grid
 
 SETTINGS: dict[str, Any] = {

@@ -15,9 +15,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import bounds, environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
+from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
 from albatross.policies.nested.sup_lin_ucb import linucb_alpha
-from albatross.report import figures
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {

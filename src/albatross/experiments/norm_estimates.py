@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from albatross import simulate
 from albatross.experiments import norm_regret
-from albatross.experiments.results import Outcome, Panel, claim
-from albatross.report import figures
+from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0], "last_bounds": [0.3, 1.25]}

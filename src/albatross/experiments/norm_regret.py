@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.results import Outcome, Panel, claim, curve_table, spread
-from albatross.report import figures
+from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {

@@ -18,10 +18,11 @@ from matplotlib.figure import Figure
 
 from albatross import datasets, policies, simulate
 from albatross.environments import Clusters
-from albatross.experiments.results import Outcome, Panel, claim, fingerprint, spread
-from albatross.report import figures
-from albatross.report.stored import SOURCES
+from albatross.experiments.panel import Outcome, Panel, claim, spread
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
+from albatross.store.identity import fingerprint
+from albatross.store.results import SOURCES
 
 SETTINGS: dict[str, Any] = {
     "sources": {

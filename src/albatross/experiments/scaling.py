@@ -23,9 +23,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 from albatross import bounds, environments, policies, simulate
 from albatross.bounds import Condition
 from albatross.experiments import dim_regret, nested, norm_regret
-from albatross.experiments.results import Outcome, Panel, claim, spread
-from albatross.report import figures
-from albatross.report.intervals import exponents, margin
+from albatross.experiments.panel import Outcome, Panel, claim, spread
+from albatross.intervals import exponents, margin
+from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {

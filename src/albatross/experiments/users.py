@@ -20,10 +20,11 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from albatross import Fleet, datasets, policies
-from albatross.experiments.results import Outcome, Panel, claim, fingerprint, spread
+from albatross.experiments.panel import Outcome, Panel, claim, spread
 from albatross.normals import fill_normal
-from albatross.report import figures
+from albatross.report.figures import style as figures
 from albatross.simulation import progress_bar, streams
+from albatross.store.identity import fingerprint
 
 SETTINGS: dict[str, Any] = {
     "users": 200,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.report.intervals import deviation_interval, exponents, margin
-from albatross.report.stored import SOURCES, Stored
+from albatross.intervals import deviation_interval, exponents, margin
+from albatross.store.results import SOURCES, Stored
 
 HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change", "does not hold", "not run"
 

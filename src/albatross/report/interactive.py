@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.report import figures
-from albatross.report.intervals import exponents
-from albatross.report.stored import MODES, SOURCES, Stored
+from albatross.intervals import exponents
+from albatross.report.figures import style as figures
+from albatross.store.results import MODES, SOURCES, Stored
 
 _POINTS = 160  # of a curve; more cannot be told apart on a screen
 _USERS = 400  # dots of a policy

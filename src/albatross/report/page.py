@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from albatross.report import claims, interactive
-from albatross.report.files import write_whole
-from albatross.report.stored import Stored
 from albatross.report.tables import policy_rows
+from albatross.store.files import write_text
+from albatross.store.results import Stored
 
 # What a reader should know before looking at a panel; what was found is measured, and does not stand here.
 CAPTIONS = {
@@ -46,7 +46,7 @@ CAPTIONS = {
 def write_report(folder: Path) -> Path:
     """Write report.html into a results folder, from what the folder holds; returns its path."""
     path = folder / "report.html"
-    write_whole(path, render(Stored(folder)))
+    write_text(path, render(Stored(folder)))
     return path
 
 

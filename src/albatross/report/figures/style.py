@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from albatross.report.files import whole
+from albatross.store.files import replacing
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = {
@@ -102,5 +102,5 @@ def save(draw: Callable[[], Figure], path: Path) -> None:
     with mpl.rc_context(_STYLE):
         figure = draw()
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
-        with whole(path) as aside:
-            figure.savefig(aside, dpi=160, metadata=metadata)
+        with replacing(path) as file:
+            figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)

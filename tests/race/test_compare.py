@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from albatross import policies
-from albatross.experiments.compare import ball, build, lines, mixture, nested, split_names
-from albatross.experiments.race import read_problem
+from albatross.policies.in_words import build, split_names
+from albatross.race.compare import ball, lines, mixture, nested
+from albatross.race.problems import read_problem
 from albatross.simulation import Run
 
 KNOWN = {"sigma": 0.7, "norm_bound": 10.0}

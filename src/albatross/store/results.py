@@ -1,22 +1,24 @@
-"""What is in a results folder: a summary and a table of curves for every panel, and the standings of the race."""
+"""A results folder: for every panel a summary and a table of curves, and the standings of the race."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from albatross.datasets.files import exact_pattern
-from albatross.report.files import in_words
+from albatross.store.identity import FORMAT, differences
+from albatross.store.tables import read_table
 
-# Of the files in a results folder; raised whenever a version would misread what another wrote.
-FORMAT = 1
 FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
+_ASIDE = ".panel-"  # of a folder that is being written
 # As the paper has them, then what goes beyond it.
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
 
@@ -32,6 +34,78 @@ MODES = {
     "rating": "ill-posed: a row's own rating",
     "centroid": "ill-posed: the paper's centroids",
 }
+
+
+def check_writable(out: Path) -> None:
+    """Say at once, and not after an hour, that results cannot be kept there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(f"results cannot be written to {out}: {error.strerror or error}") from None
+
+
+def summary_of(folder: Path) -> dict[str, Any] | None:
+    """The summary of a panel's folder; None if not all of its files are there whole."""
+    if not all((folder / name).is_file() for name in FILES):
+        return None
+    try:
+        return dict(json.loads((folder / "summary.json").read_text()))
+    except (ValueError, TypeError):
+        return None
+
+
+def finished(folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The summary of a panel's folder, if it is of this identity."""
+    summary = summary_of(folder)
+    return summary if summary and not differences(summary, wanted) else None
+
+
+def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
+    """How the panel that is stored there differs from the one that is wanted, in words; nothing where none is."""
+    summary = summary_of(folder)
+    if summary is None:
+        return f"{folder} is damaged" if folder.exists() else ""
+    return f"{folder} was made with {', '.join(differences(summary, wanted))}"
+
+
+def write_panel(folder: Path, summary: Mapping[str, Any], write_files: Callable[[Path], None]) -> None:
+    """Write a panel's folder: `write_files` gets one to fill, and it is renamed at the end.
+
+    A run that is killed leaves nothing that a later one would trust.
+    """
+    out = folder.parent
+    _remove_old_leavings(out)
+    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
+    try:
+        aside.chmod(0o755)
+        write_files(aside)
+        (aside / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+        for path in aside.iterdir():
+            with open(path, "rb+") as file:
+                os.fsync(file.fileno())
+        shutil.rmtree(folder, ignore_errors=True)
+        aside.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _remove_old_leavings(out: Path) -> None:
+    """Of runs that were killed; none takes an hour to write a panel."""
+    for path in out.glob(f"{_ASIDE}*"):
+        if path.stat().st_mtime < time.time() - 3_600.0:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def file_name(title: str) -> str:
+    """A title as part of a file's name."""
+    return "".join(letter if letter.isalnum() else "-" for letter in title)
+
+
+def standings_file(out: Path, family: str) -> Path:
+    """Of a family of problems of the race."""
+    return out / "race" / f"standings-{file_name(family)}.json"
 
 
 class Stored:
@@ -75,19 +149,12 @@ class Stored:
         families = {family["family"]: family for family in map(_read, paths)}
         return dict(sorted(families.items()))
 
-    @cached_property
-    def _database(self) -> Any:
-        return duckdb.connect()  # in memory, and once: connecting takes longer than a query
-
     def __contains__(self, panel: str) -> bool:
         return panel in self.summaries
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""
-        path = self.folder / panel / "curves.parquet"
-        with in_words(path):
-            rows = self._database.read_parquet(exact_pattern(path), hive_partitioning=False)
-            return dict(rows.query("curves", sql).fetchnumpy())
+        return read_table(self.folder / panel / "curves.parquet", sql, name="curves")
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """A policy's last regret in every trial."""

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from albatross.cli.commands import albatross
 from albatross.environments import Ball, FixedArms, Mixture
-from albatross.experiments import race
-from albatross.experiments.race import Problem, Raced
 from albatross.policies import CATALOGUE
+from albatross.race import problems, run
+from albatross.race.problems import Problem
+from albatross.race.standings import Raced, problem_rows, standings
 
 SMALL = {"small": Problem(Mixture(n_arms=3, dim=2, noise_sd=0.5), 60, trials=4, biases=True)}
 
@@ -24,7 +25,7 @@ def raced(**regrets):
 
 def test_ratios_are_to_the_best_policy_of_each_problem():
     found = {"p": raced(a=[10, 30], b=[40, 40], c=[80, 80]), "q": raced(a=[60, 60], b=[30, 30], c=[30, 30])}
-    lines = race.standings(found)
+    lines = standings(found)
     assert [(line.name, line.worst, round(line.mean, 6)) for line in lines] == [
         ("a", 2.0, round(2**0.5, 6)),
         ("b", 2.0, round(2**0.5, 6)),
@@ -36,28 +37,28 @@ def test_ratios_are_to_the_best_policy_of_each_problem():
 
 def test_a_policy_that_did_not_run_everywhere_has_no_standing():
     found = {"p": raced(a=[1], b=[2]), "q": raced(a=[1])}
-    assert [line.name for line in race.standings(found)] == ["a"]
+    assert [line.name for line in standings(found)] == ["a"]
 
 
 def test_a_regret_of_zero_has_a_ratio():
-    assert race.standings({"p": raced(a=[0.0], b=[0.0])})[1].worst == 1.0
+    assert standings({"p": raced(a=[0.0], b=[0.0])})[1].worst == 1.0
 
 
 def test_the_table_of_problems_names_the_best_and_ours():
-    rows = race.problem_rows({"p": raced(a=[10, 30], b=[40, 40])}, "b")
+    rows = problem_rows({"p": raced(a=[10, 30], b=[40, 40])}, "b")
     assert rows == [("p", "a", "20 ± 10", "40 ± 0", "2.00")]
 
 
 def test_every_policy_without_feature_maps_races():
     everywhere = {"ucb1", "uniform", "corral", "regret-balancing", "d3rb"}  # weaker twins of others that race
     maps = {name for name, entry in CATALOGUE.items() if "maps" in entry.setting or "without biases" in entry.setting}
-    assert set(CATALOGUE) - everywhere - maps <= set(race.ARM_POLICIES) | set(race.BALL_POLICIES)
+    assert set(CATALOGUE) - everywhere - maps <= set(problems.ARM_POLICIES) | set(problems.BALL_POLICIES)
 
 
-@pytest.mark.parametrize("name", [*race.ARMS, *race.SPARSE, *race.BALL])
+@pytest.mark.parametrize("name", [*problems.ARMS, *problems.SPARSE, *problems.BALL])
 def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_albatross(name):
-    problem = {**race.ARMS, **race.SPARSE, **race.BALL}[name]
-    built = race.contenders(problem)
+    problem = {**problems.ARMS, **problems.SPARSE, **problems.BALL}[name]
+    built = problems.contenders(problem)
     told = problem.told_sigma * problem.env.noise_sd
     if isinstance(problem.env, Ball):
         assert built["ball-oful"].sigma == told
@@ -71,25 +72,25 @@ def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_
 
 
 def test_a_problem_is_not_raced_again_by_the_same_code(tmp_path, monkeypatch):
-    first = race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
-    monkeypatch.setattr(race, "race", lambda *args, **options: pytest.fail("raced again"))
-    again = race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
+    first = run.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
+    monkeypatch.setattr(run, "race", lambda *args, **options: pytest.fail("raced again"))
+    again = run.run(SMALL, out=tmp_path, seed=0, chosen=["greedy", "ucb"])
     np.testing.assert_equal(first, again)
 
 
 @pytest.mark.parametrize("change", ["seed", "policies", "damage", "sources"])
 def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, change):
-    race.run(SMALL, out=tmp_path, seed=0, chosen=["greedy"])
+    run.run(SMALL, out=tmp_path, seed=0, chosen=["greedy"])
     (path,) = (tmp_path / "race").glob("small-*.json")
     if change == "damage":
         path.write_text(path.read_text()[:200])
     if change == "sources":
-        monkeypatch.setattr(race.results, "versions", lambda: {"albatross": "another"})
+        monkeypatch.setattr("albatross.store.identity.digest", lambda *modules: "others")
     calls = []
-    original = race.race
-    monkeypatch.setattr(race, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
+    original = run.race
+    monkeypatch.setattr(run, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
     chosen = ["greedy", "ucb"] if change == "policies" else ["greedy"]
-    race.run(SMALL, out=tmp_path, seed=int(change == "seed"), chosen=chosen)
+    run.run(SMALL, out=tmp_path, seed=int(change == "seed"), chosen=chosen)
     assert calls == [1]
     kept = [json.loads(each.read_text()) for each in (tmp_path / "race").glob("small-*.json")]
     assert sorted(each["seed"] for each in kept) == ([0, 1] if change == "seed" else [0, 0][: len(kept)])
@@ -97,10 +98,10 @@ def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, 
 
 
 def test_problems_are_read_from_words():
-    problem = race.read_problem("FixedArms(n_arms=4, dim=2, theta=[1.0, 0.0], horizon=70)")
+    problem = problems.read_problem("FixedArms(n_arms=4, dim=2, theta=[1.0, 0.0], horizon=70)")
     assert isinstance(problem.env, FixedArms)
     assert (problem.horizon, problem.biases) == (70, False)
-    assert race.read_problem("Mixture(n_arms=4, dim=2)").biases
+    assert problems.read_problem("Mixture(n_arms=4, dim=2)").biases
 
 
 @pytest.mark.parametrize(
@@ -130,12 +131,12 @@ def test_an_oracle_cannot_race(tmp_path):
 
 def test_problems_with_arms_and_on_the_ball_are_raced_apart(tmp_path):
     texts = ("Mixture(n_arms=4, dim=2, horizon=30)", "Ball(dim=3, sparsity=1, smallest=0.5, noise_sd=0.0, horizon=30)")
-    families = race.own_families(texts)
+    families = problems.own_families(texts)
     assert {title: list(family) for title, family in families.items()} == {
         "your problems": ["1: Mixture"],
         "your problems on the ball": ["2: Ball"],
     }
-    finished = race.run_all(families, out=tmp_path, seed=0, chosen=["albatross", "albatross-dim"])
+    finished = run.run_all(families, out=tmp_path, seed=0, chosen=["albatross", "albatross-dim"])
     assert [[line.name for line in result.standings] for result in finished.values()] == [
         ["albatross"],
         ["albatross-dim"],
@@ -166,8 +167,9 @@ def test_the_command_races_on_a_problem_of_ones_own(tmp_path):
 
 
 def test_albatross_has_the_smallest_worst_ratio_of_the_usual_policies(tmp_path):
-    problems = race.in_short(race.ARMS)
-    found = race.run(problems, out=tmp_path, seed=0, chosen=["albatross", "lints", "greedy", "ucb"])
-    lines = race.standings(found)
+    found = run.run(
+        problems.in_short(problems.ARMS), out=tmp_path, seed=0, chosen=["albatross", "lints", "greedy", "ucb"]
+    )
+    lines = standings(found)
     assert lines[0].name == "albatross"
     assert lines[0].worst < 3.0

@@ -14,7 +14,7 @@ from albatross import datasets, policies
 from albatross.datasets import Log
 from albatross.environments import Logged
 from albatross.evaluation import Evaluation, standard_error
-from albatross.experiments.compare import build
+from albatross.policies.in_words import build
 from albatross.protocol import on_ball
 
 POLICIES = "albatross,alb-norm,lints,ucb"  # where none are named

@@ -1,93 +1,17 @@
-"""Race policies that are named in words on a problem of one's own."""
+"""Policies in words, as a person writes them on the command line: `alb-norm(norm_bound=10)`."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import difflib
-import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
-
-from albatross import checks, environments, policies
-from albatross.report import figures
-from albatross.report.intervals import margin
-from albatross.simulation import Run
+from albatross import checks
+from albatross.policies.catalogue import CATALOGUE
 
 _LONGEST = 10_000  # characters of a policy or a problem in words
-
-
-class Problem(NamedTuple):
-    """What policies are raced on."""
-
-    env: Any
-    title: str
-    known: dict[str, Any]  # what a policy is told unless it is told otherwise; how to make an oracle
-    policies: str  # raced where none are named
-
-
-def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bound: float) -> Problem:
-    """Arms with biases and contexts; the oracle is OFUL+ told the norm."""
-    return Problem(
-        environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd),
-        f"{arms} arms, {dim} features, norm {theta_norm:g}",
-        {
-            "sigma": noise_sd,
-            "norm_bound": norm_bound,
-            "bases": (policies.LinUCB(), policies.LinTS(sigma=noise_sd), policies.UCB(sigma=noise_sd)),
-            "reward_range": _likely_range(1.0 / 3.0, theta_norm, noise_sd),
-            "oracle": lambda make: make("oful-plus", norm_bound=theta_norm),
-        },
-        "albatross,alb-norm,lints,greedy",
-    )
-
-
-def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Problem:
-    """The unit ball; the oracle is OFUL told the support."""
-    return Problem(
-        environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd),
-        f"the ball, {sparsity} of {dim} coordinates",
-        {
-            "sigma": noise_sd,
-            "oracle": lambda make: lambda truth: dataclasses.replace(make("ball-oful"), support=truth["support"]),
-        },
-        "albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle",
-    )
-
-
-def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float, noise_sd: float) -> Problem:
-    """Nested feature maps; the oracle is LinUCB told the map, and bases are one LinUCB a map."""
-    parameter: dict[str, Any] = {"true_dim": true_dim, "magnitude": theta_norm / math.sqrt(true_dim)}
-    if theta_norm == 0.0:
-        parameter = {"theta": np.zeros(dims[-1])}
-    env = environments.Nested(n_arms=arms, dims=dims, noise_sd=noise_sd, **parameter)
-    linucb = policies.LinUCB(biases=False)
-    several = {"bases": tuple(policies.FirstFeatures(policy=linucb, dim=dim) for dim in env.dims)}
-    return Problem(
-        env,
-        f"{arms} arms, maps of dimension {', '.join(map(str, env.dims))}, {true_dim} is enough",
-        {
-            "sigma": noise_sd,
-            "dims": env.dims,
-            "biases": False,
-            **(several if len(env.dims) > 1 else {}),
-            "reward_range": _likely_range(0.0, theta_norm, noise_sd),
-            "oracle": lambda make: lambda truth: policies.FirstFeatures(policy=make("linucb"), dim=truth["dim"]),
-        },
-        "alb-dim-finite(inner='linucb'),linucb,mod-cb," + "corral,ed2rb," * (len(env.dims) > 1) + "oracle",
-    )
-
-
-def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> tuple[float, float]:
-    """Three standard deviations of a reward about 0, for contexts N(0, I)."""
-    reach = 3.0 * math.sqrt(bias_variance + theta_norm**2 + noise_sd**2)
-    return -reach, reach
-
-
-# --------------------------------------------------------------------------------------------- policies in words
 
 
 class Unreadable(Exception):
@@ -134,9 +58,9 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
         if "oracle" not in known:
             raise ValueError("there is no oracle here: only `albatross compare` knows what to tell one")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
-    if name not in policies.CATALOGUE:
+    if name not in CATALOGUE:
         raise ValueError(f"there is no policy {checks.shown(name)}{_instead(name)}")
-    kind = policies.CATALOGUE[name].policy
+    kind = CATALOGUE[name].policy
     given: dict[str, Any] = {}
     if rest:
         try:
@@ -148,8 +72,8 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
 
 def _instead(name: str) -> str:
     """What a name that no policy has was meant to be, or else all names."""
-    names = [*policies.CATALOGUE, "oracle"]
-    spellings = {entry.policy.__name__.lower(): known for known, entry in policies.CATALOGUE.items()}
+    names = [*CATALOGUE, "oracle"]
+    spellings = {entry.policy.__name__.lower(): known for known, entry in CATALOGUE.items()}
     spellings.update({known: known for known in names})
     words = [spellings.get(word) for word in name.lower().split()]
     if len(words) > 1 and None not in words:
@@ -213,53 +137,8 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Tuple | ast.List):
         return tuple(_value(part, known) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        for entry in policies.CATALOGUE.values():
+        for entry in CATALOGUE.values():
             if entry.policy.__name__ == node.func.id:
                 given = _keywords(node, lambda part: _value(part, known))
                 return _make(node.func.id, entry.policy, given, known)
     return literal(node)
-
-
-# ----------------------------------------------------------------------------------------------------- the result
-
-
-class Line(NamedTuple):
-    """A policy in a comparison: mean final regret with its 95 % margin, and the same of the difference to the first."""
-
-    name: str
-    mean: float
-    margin: float
-    difference: float
-    difference_margin: float
-    microseconds: float  # of playing, a round
-
-
-def lines(runs: Mapping[str, Run]) -> list[Line]:
-    """One line a policy; differences are paired, trial by trial, against the first."""
-    first = next(iter(runs.values())).regret[:, -1]
-    found = []
-    for name, run in runs.items():
-        final = run.regret[:, -1]
-        paired = final - first
-        found.append(
-            Line(
-                name,
-                float(final.mean()),
-                margin(final),
-                float(paired.mean()),
-                margin(paired),
-                1e6 * run.seconds / (final.size * int(run.rounds[-1])),
-            )
-        )
-    return found
-
-
-def plot(runs: Mapping[str, Run], title: str) -> Figure:
-    """Regret of all policies."""
-    figure, (axes,) = figures.new_figure(1, widths=(1.5,), height=4.2)
-    curves = {name: run.regret for name, run in runs.items()}
-    first = next(iter(runs.values()))
-    figures.draw_regret(axes, first.rounds, curves, {name: name for name in runs}, loud=list(runs))
-    axes.set_title(title)
-    figures.explain_band(axes, len(first.regret), loc="upper left")
-    return figure

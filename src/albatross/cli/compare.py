@@ -1,0 +1,160 @@
+"""`albatross compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from albatross.cli.plainly import plainly
+
+# Options of `compare` that only some problems have.
+_FOR_ENV = {
+    "arms": ("mixture", "nested"),
+    "dim": ("mixture", "ball"),
+    "dims": ("nested",),
+    "true_dim": ("nested",),
+    "sparsity": ("ball",),
+    "smallest": ("ball",),
+    "theta_norm": ("mixture", "nested"),
+    "norm_bound": ("mixture",),
+}
+
+
+@click.command()
+@click.option(
+    "--env",
+    type=click.Choice(["mixture", "ball", "nested"]),
+    default="mixture",
+    show_default=True,
+    help="Arms with biases and contexts; the unit ball with a sparse parameter; arms with nested feature maps.",
+)
+@click.option(
+    "--policies",
+    "names",
+    default=None,
+    help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).  "
+    "[default: albatross,alb-norm,lints,greedy; ball: albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,"
+    "explore-then-commit,oracle; "
+    "nested: alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle]",
+)
+@click.option(
+    "--arms",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Mixture, nested: number of arms.  [default: 75; nested 5]",
+)
+@click.option(
+    "--dim", type=click.IntRange(min=1), default=50, show_default=True, help="Mixture, ball: number of features."
+)
+@click.option("--dims", default="5,10,20", show_default=True, help="Nested: features of each map.")
+@click.option("--true-dim", type=click.IntRange(min=1), default=5, show_default=True, help="Nested: features in use.")
+@click.option("--sparsity", type=click.IntRange(min=1), default=5, show_default=True, help="Ball: coordinates in use.")
+@click.option(
+    "--smallest",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.12,
+    show_default=True,
+    help="Ball: least magnitude.",
+)
+@click.option(
+    "--theta-norm",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Mixture, nested: norm of theta*.",
+)
+@click.option(
+    "--noise-sd", type=click.FloatRange(min=0, min_open=True), default=0.5**0.5, show_default="sqrt(0.5)", help="Noise."
+)
+@click.option(
+    "--norm-bound",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Mixture: what OFUL, OFUL+ and OSOM are told of the norm.",
+)
+@click.option("--horizon", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rounds.")
+@click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("compare.png"), show_default=True, help="The figure."
+)
+@click.pass_context
+@plainly
+def compare(
+    context: click.Context,
+    env: str,
+    names: str | None,
+    arms: int | None,
+    dim: int,
+    dims: str,
+    true_dim: int,
+    sparsity: int,
+    smallest: float,
+    theta_norm: float,
+    noise_sd: float,
+    norm_bound: float,
+    horizon: int,
+    trials: int,
+    seed: int,
+    out: Path,
+) -> None:
+    """Race policies on the same contexts and noise."""
+    from rich.console import Console
+
+    from albatross import simulate
+    from albatross.policies.in_words import build, split_names
+    from albatross.race import compare as comparison
+    from albatross.report.figures import compare as figure
+    from albatross.report.figures import style
+    from albatross.report.tables import plain_table
+
+    if not out.parent.is_dir():
+        raise click.ClickException(f"{out.parent} is not a folder: --out is the figure's file name")
+    if out.suffix not in (".png", ".pdf", ".svg"):
+        raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
+    for option, wanted in _FOR_ENV.items():
+        if env not in wanted and context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            name = option.replace("_", "-")
+            raise click.ClickException(f"--{name} says nothing about --env {env}; it is for {' and '.join(wanted)}")
+    if env == "ball":
+        problem = comparison.ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
+    elif env == "nested":
+        try:
+            maps = tuple(int(part) for part in dims.split(","))
+        except ValueError:
+            raise click.ClickException(
+                f"--dims must be whole numbers with commas, as in 5,10,20, not {dims!r}"
+            ) from None
+        problem = comparison.nested(
+            arms=arms or 5, dims=maps, true_dim=true_dim, theta_norm=theta_norm, noise_sd=noise_sd
+        )
+    else:
+        problem = comparison.mixture(
+            arms=arms or 75, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd, norm_bound=norm_bound
+        )
+    texts = split_names(problem.policies if names is None else names)
+    if not texts or len(set(texts)) < len(texts):
+        raise click.ClickException("name at least one policy in --policies, and none twice")
+    contenders = {text: build(text, problem.known) for text in texts}
+
+    runs = simulate(contenders, problem.env, horizon=horizon, trials=trials, seed=seed)
+    found = comparison.lines(runs)
+    rows = [
+        (
+            line.name,
+            f"{line.mean:,.1f}",
+            f"± {line.margin:,.1f}" if trials > 1 else "",
+            "" if position == 0 else f"{line.difference:+,.1f}",
+            "" if position == 0 or trials == 1 else f"± {line.difference_margin:,.1f}",
+            f"{line.microseconds:.1f}",
+        )
+        for position, line in enumerate(found)
+    ]
+    title = f"{problem.title}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
+    columns = ("policy", "regret", "95 %", "against first", "95 %", "µs/round")
+    console = Console()
+    console.print(plain_table(title, columns, rows), highlight=False)
+    style.save(lambda: figure.plot(runs, title), out)
+    console.print(f"  {out}", highlight=False)

@@ -1,0 +1,78 @@
+"""`albatross evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from albatross.cli.plainly import plainly, with_notes
+
+
+@click.command()
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--policies",
+    "names",
+    default=None,
+    help="Names from `albatross policies`; parameters in parentheses, as in lints(sigma=0.1).  "
+    "[default: albatross,alb-norm,lints,ucb]",
+)
+@click.option(
+    "--items",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="A table of the actions' own features, one row an action.",
+)
+@click.option(
+    "--arms",
+    type=click.Choice(["products", "actions", "disjoint", "biases"]),
+    default=None,
+    help="What contexts are made of: the actions' features and their products with the round's; the actions' features; "
+    "the round's features, with coefficients for each action; nothing.  [default: products if the actions have "
+    "features, else disjoint if the rounds have, else biases]",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Parts to learn from and test.")
+@click.option(
+    "--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Replays; all but the first shuffle."
+)
+@click.option(
+    "--draws", type=click.IntRange(min=1), default=20, show_default=True, help="Of a policy's randomness, a round."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@plainly
+def evaluate(
+    log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int
+) -> None:
+    """Estimate from a LOG of somebody's decisions what other policies would have earned.
+
+    LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
+    Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
+    """
+    from rich.console import Console
+
+    from albatross import evaluation
+    from albatross.cli import log_evaluation as offline
+    from albatross.environments import Logged
+    from albatross.policies.in_words import split_names
+    from albatross.report.tables import plain_table
+
+    texts = split_names(offline.POLICIES if names is None else names)
+    if not texts or len(set(texts)) < len(texts):
+        raise click.ClickException("name at least one policy in --policies, and none twice")
+    with with_notes():
+        read = offline.open_log(log, items=items)
+        env = Logged.from_log(read, arms)
+        contenders = offline.contenders(texts, read)
+        if warning := offline.may_take_long(env):
+            click.echo(f"note: {warning}", err=True)
+        found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
+        title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
+        console = Console()
+        console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
+        for line in (*offline.features(read, arms), f"\n{offline.LEGEND}"):
+            console.print(line, highlight=False, markup=False)
+    least = env.propensities.min()
+    if env.length * least < 30:
+        usable = f"about {env.length * least:.2g} of the {env.length:,} rounds"
+        click.echo(f"note: replay can use {usable}, because the least propensity is {least:.2g}", err=True)

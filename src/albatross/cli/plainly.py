@@ -1,0 +1,51 @@
+"""How every command speaks: errors in one line, warnings as notes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import click
+
+from albatross.cli import Terminated
+from albatross.errors import missing_extra
+
+
+def plainly(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a user can do something about into one line, and a missing extra into its name."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except ModuleNotFoundError as error:
+            if error.name and error.name.startswith("albatross"):
+                raise
+            raise click.ClickException(missing_extra(error.name)) from None
+        except (ValueError, OSError) as error:
+            raise click.ClickException(str(error)) from None
+        except MemoryError as error:
+            raise click.ClickException(f"out of memory: {str(error) or 'take less data or fewer features'}") from None
+        except KeyboardInterrupt as error:
+            terminated = isinstance(error, Terminated)
+            click.echo("\n" * (not terminated) + "stopped; finished panels and problems are kept", err=True)
+            sys.exit(128 + (signal.SIGTERM if terminated else signal.SIGINT))
+
+    return wrapped
+
+
+@contextmanager
+def with_notes() -> Iterator[None]:
+    """Print what was warned of as notes, once each, below everything else, also where an error ends it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for note in dict.fromkeys(str(note.message) for note in notes):
+                click.echo(f"note: {note}", err=True)

@@ -1,0 +1,70 @@
+"""`albatross race`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from albatross.cli.plainly import plainly
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="A few problems, in short.")
+@click.option(
+    "--policies",
+    "names",
+    default=None,
+    help="Names from `albatross policies`, with parameters in parentheses.  [default: all that need no feature maps]",
+)
+@click.option(
+    "--problem",
+    "texts",
+    multiple=True,
+    help='Race on this instead of the catalogue, as in "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)", '
+    "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
+@plainly
+def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out: Path) -> None:
+    """Race all policies on a catalogue of problems, and say how far each is from the best.
+
+    A policy that is best somewhere may be worst elsewhere: the table shows each one's regret as a ratio to the best
+    policy's, the worst ratio and the geometric mean over all problems with 95 % intervals. Problems that are in the
+    output folder already, raced by the same code, are not raced again.
+    """
+    from rich.console import Console
+
+    from albatross.policies.in_words import split_names
+    from albatross.race import problems
+    from albatross.race.run import run_all
+    from albatross.report.figures import race as figure
+    from albatross.store.results import Stored, check_writable
+
+    console = Console()
+    chosen = None if names is None else split_names(names)
+    families = problems.own_families(texts) if texts else problems.catalogue(quick=quick)
+    check_writable(out)
+    finished = run_all(
+        families, out=out, seed=seed, chosen=chosen, announce=lambda line: console.print(line, highlight=False)
+    )
+    for title, result in finished.items():
+        print_race(console, title, result)
+    figure.write(Stored(out))
+    console.print(f"  {out / 'race' / 'figure.png'}", highlight=False)
+
+
+def print_race(console: Any, title: str, result: Any) -> None:
+    """The problems and the standings of a family."""
+    from albatross.race.standings import problem_rows, standing_rows
+    from albatross.report.tables import plain_table
+
+    leader = result.standings[0].name
+    columns = ("problem", "best", "its regret", f"{leader}'s", "ratio")
+    rows = problem_rows(result.found, leader)
+    console.print(plain_table(title, columns, rows, left=2), highlight=False)
+    columns = ("policy", "worst ratio", "95 %", "mean ratio", "worst on")
+    rows = standing_rows(result.standings)
+    console.print(plain_table("regret / that of the best policy", columns, rows), highlight=False)

@@ -1,0 +1,118 @@
+"""`albatross reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from albatross.cli.plainly import plainly
+
+
+@click.command()
+@click.argument("panels", nargs=-1, metavar="[PANEL]...")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
+)
+@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="Of your own: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table of "
+    "ratings (user, item, rating).",
+)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
+@plainly
+def reproduce(
+    panels: tuple[str, ...], trials: int | None, quick: bool, seed: int, data: Path | None, out: Path
+) -> None:
+    """Run panels of the paper's figure, and write them and all claims of the paper on one page, report.html.
+
+    Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
+    ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
+    estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
+    of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
+    figure); e-literal, panel e without the change that makes it come out (some minutes, not with --quick); race, the
+    quick form of `albatross race`. What is in the output folder already, made by the same code with the same settings,
+    is not run again: stop it with Ctrl-C and go on later.
+    """
+    from rich.console import Console
+
+    from albatross.cli.whole_run import run_parts
+    from albatross.experiments import PANELS, rated_rows, results, users
+    from albatross.race import problems
+    from albatross.race.run import run_all
+    from albatross.report.figures import race as race_figure
+    from albatross.report.page import write_report
+    from albatross.store.results import Stored, check_writable, standings_file
+
+    console = Console()
+    everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
+    chosen = list(dict.fromkeys(panels)) or everything
+    for name in chosen:
+        if name not in (*PANELS, "race"):
+            raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
+    check_writable(out)
+    anew = [out / name / "summary.json" for name in chosen]
+    if "race" in chosen:
+        anew += [standings_file(out, title) for title in problems.catalogue(quick=True)]
+    Stored(out).check_format(but=anew)
+    known = dict(PANELS)
+    if data is not None:
+        wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
+        if not panels or len(wanting) != 1:
+            raise click.ClickException(
+                "--data is a ranking file for panels g and h, or a ratings file for users: "
+                "albatross reproduce g h --data PATH, albatross reproduce users --data PATH"
+            )
+        settings = wanting[0].with_data(wanting[0].SETTINGS, data)
+        known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
+    if quick:
+        known = {name: panel.in_short() for name, panel in known.items()}
+    numbers = {name: known[name].trials if trials is None else trials for name in known}
+    expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in known}
+    parts: dict[str, Callable[[], Any]] = {}
+    for name in chosen:
+        if name == "race":
+            parts[name] = partial(run_all, problems.catalogue(quick=True), out=out, seed=seed)
+            continue
+        given: Any = {"trials": numbers[name], "seed": seed, "out": out}
+        # Quick or not, what is there in full is not replaced by less.
+        summary = results.finished(known[name], **given) or results.finished(
+            PANELS[name], trials=PANELS[name].trials, seed=seed, out=out
+        )
+        if summary is not None:
+            console.print(f"Panel {name} is in {out / name} already.", highlight=False)
+            _print_part(console, name, summary, out)
+            continue
+        if why := results.why_again(known[name], **given):
+            console.print(f"{why}: it is made again.", highlight=False)
+        parts[name] = partial(results.run, known[name], **given)
+    with closing(run_parts(parts, {"race": problems.QUICK_SECONDS, **expected}, Console(stderr=True))) as ended:
+        for name, found in ended:
+            _print_part(console, name, found, out)
+    if "race" in chosen:
+        race_figure.write(Stored(out))
+    console.print(f"Everything on one page: {write_report(out)}", highlight=False)
+
+
+def _print_part(console: Any, name: str, found: Any, out: Path) -> None:
+    """What a panel's summary, or the race, says."""
+    from albatross.cli.race import print_race
+    from albatross.report.tables import print_panel
+
+    if name == "race":
+        for title, result in found.items():
+            print_race(console, title, result)
+    else:
+        print_panel(console, found)
+    console.print(f"  {out / name / 'figure.png'}\n", highlight=False)

@@ -1,0 +1,63 @@
+"""A panel: settings, and a function that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.simulation import Run
+
+
+class Outcome(NamedTuple):
+    """What running a panel gives."""
+
+    policies: dict[str, dict[str, Any]]  # by name: label, final_mean, final_sd, norm_bounds, ...
+    claims: list[dict[str, Any]]
+    curves: dict[str, np.ndarray]  # columns of one long table
+    draw: Callable[[], Figure]
+
+
+class Panel(NamedTuple):
+    """A panel of the paper: data, and one function that runs it."""
+
+    name: str
+    title: str
+    settings: Mapping[str, Any]
+    run: Callable[..., Outcome]  # run(settings, trials=, seed=)
+    trials: int = 25
+    quick_trials: int = 5  # 0: no part of a quick run of everything
+    measure: str = "regret"  # what the policies' final numbers are
+    seconds: float = 60.0  # that all trials are expected to take on two cores
+    quick_settings: Mapping[str, Any] | None = None  # where fewer trials alone are not quick enough
+
+    def in_short(self) -> Panel:
+        """The same with few trials."""
+        trials = max(self.quick_trials, 1)
+        seconds = self.seconds * trials / self.trials
+        return self._replace(settings=self.quick_settings or self.settings, trials=trials, seconds=seconds)
+
+
+def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
+    """A statement about results, whether it holds, what was measured and what was wanted."""
+    return {"statement": statement, "holds": bool(holds), "value": value, "wanted": wanted}
+
+
+def spread(values: np.ndarray) -> dict[str, float]:
+    """Mean and standard deviation of a policy's final numbers, as its entry in the summary has them."""
+    return {"final_mean": float(np.mean(values)), "final_sd": float(np.std(values, ddof=1 if len(values) > 1 else 0))}
+
+
+def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
+    """All curves of some runs on the same rounds as columns: policy, trial, round, regret, reward."""
+    first = next(iter(runs.values()))
+    trials, points = first.regret.shape
+    return {
+        "policy": np.repeat(list(runs), trials * points),
+        "trial": np.tile(np.repeat(np.arange(trials), points), len(runs)),
+        "round": np.tile(first.rounds, trials * len(runs)),
+        "regret": np.concatenate([run.regret.ravel() for run in runs.values()]),
+        "reward": np.concatenate([run.reward.ravel() for run in runs.values()]),
+    }

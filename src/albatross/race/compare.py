@@ -1,0 +1,112 @@
+"""Race policies that are named in words on a problem of one's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import environments, policies
+from albatross.intervals import margin
+from albatross.simulation import Run
+
+
+class Problem(NamedTuple):
+    """What policies are raced on."""
+
+    env: Any
+    title: str
+    known: dict[str, Any]  # what a policy is told unless it is told otherwise; how to make an oracle
+    policies: str  # raced where none are named
+
+
+def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bound: float) -> Problem:
+    """Arms with biases and contexts; the oracle is OFUL+ told the norm."""
+    return Problem(
+        environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd),
+        f"{arms} arms, {dim} features, norm {theta_norm:g}",
+        {
+            "sigma": noise_sd,
+            "norm_bound": norm_bound,
+            "bases": (policies.LinUCB(), policies.LinTS(sigma=noise_sd), policies.UCB(sigma=noise_sd)),
+            "reward_range": _likely_range(1.0 / 3.0, theta_norm, noise_sd),
+            "oracle": lambda make: make("oful-plus", norm_bound=theta_norm),
+        },
+        "albatross,alb-norm,lints,greedy",
+    )
+
+
+def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Problem:
+    """The unit ball; the oracle is OFUL told the support."""
+    return Problem(
+        environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd),
+        f"the ball, {sparsity} of {dim} coordinates",
+        {
+            "sigma": noise_sd,
+            "oracle": lambda make: lambda truth: dataclasses.replace(make("ball-oful"), support=truth["support"]),
+        },
+        "albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,explore-then-commit,oracle",
+    )
+
+
+def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float, noise_sd: float) -> Problem:
+    """Nested feature maps; the oracle is LinUCB told the map, and bases are one LinUCB a map."""
+    parameter: dict[str, Any] = {"true_dim": true_dim, "magnitude": theta_norm / math.sqrt(true_dim)}
+    if theta_norm == 0.0:
+        parameter = {"theta": np.zeros(dims[-1])}
+    env = environments.Nested(n_arms=arms, dims=dims, noise_sd=noise_sd, **parameter)
+    linucb = policies.LinUCB(biases=False)
+    several = {"bases": tuple(policies.FirstFeatures(policy=linucb, dim=dim) for dim in env.dims)}
+    return Problem(
+        env,
+        f"{arms} arms, maps of dimension {', '.join(map(str, env.dims))}, {true_dim} is enough",
+        {
+            "sigma": noise_sd,
+            "dims": env.dims,
+            "biases": False,
+            **(several if len(env.dims) > 1 else {}),
+            "reward_range": _likely_range(0.0, theta_norm, noise_sd),
+            "oracle": lambda make: lambda truth: policies.FirstFeatures(policy=make("linucb"), dim=truth["dim"]),
+        },
+        "alb-dim-finite(inner='linucb'),linucb,mod-cb," + "corral,ed2rb," * (len(env.dims) > 1) + "oracle",
+    )
+
+
+def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> tuple[float, float]:
+    """Three standard deviations of a reward about 0, for contexts N(0, I)."""
+    reach = 3.0 * math.sqrt(bias_variance + theta_norm**2 + noise_sd**2)
+    return -reach, reach
+
+
+class Line(NamedTuple):
+    """A policy in a comparison: mean final regret with its 95 % margin, and the same of the difference to the first."""
+
+    name: str
+    mean: float
+    margin: float
+    difference: float
+    difference_margin: float
+    microseconds: float  # of playing, a round
+
+
+def lines(runs: Mapping[str, Run]) -> list[Line]:
+    """One line a policy; differences are paired, trial by trial, against the first."""
+    first = next(iter(runs.values())).regret[:, -1]
+    found = []
+    for name, run in runs.items():
+        final = run.regret[:, -1]
+        paired = final - first
+        found.append(
+            Line(
+                name,
+                float(final.mean()),
+                margin(final),
+                float(paired.mean()),
+                margin(paired),
+                1e6 * run.seconds / (final.size * int(run.rounds[-1])),
+            )
+        )
+    return found

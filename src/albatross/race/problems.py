@@ -1,0 +1,190 @@
+"""The problems of the race, and the policies that race on each, told what they ask for.
+
+No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
+policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
+Policies are told the noise level where they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
+that there are no biases where there are none; Albatross is told nothing, AlbatrossDim the noise level.
+
+Problems are data, one line each: add a line, or give `albatross race --problem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import checks, environments, policies
+from albatross.environments import Ball, FixedArms, Mixture
+from albatross.policies import in_words
+from albatross.protocol import on_ball
+
+_SD = 0.5**0.5
+_BOUND = 10.0  # on the norm, for those who ask
+QUICK_SECONDS = 60.0  # that the quick race is expected to take on two cores
+_LEAST = 1e-9  # the noise level that is told where there is none
+
+
+class Problem(NamedTuple):
+    """A line of the catalogue."""
+
+    env: Any
+    horizon: int
+    quick: bool = False  # whether it is part of the quick race
+    trials: int = 10
+    told_sigma: float = 1.0  # what policies are told of the noise level, in units of it
+    biases: bool = False  # whether arms may have biases
+
+
+def _correlated(dim: int, correlation: float) -> np.ndarray:
+    return correlation ** np.abs(np.subtract.outer(np.arange(dim), np.arange(dim)))
+
+
+def _of_rank(dim: int, rank: int) -> np.ndarray:
+    root = np.random.default_rng(0).standard_normal((dim, rank)) / np.sqrt(rank)
+    return root @ root.T
+
+
+def _sparse(dim: int, size: int) -> np.ndarray:
+    return np.r_[np.full(size, 1.0 / np.sqrt(size)), np.zeros(dim - size)]
+
+
+def _random_direction(dim: int) -> np.ndarray:
+    direction = np.abs(np.random.default_rng(0).standard_normal(dim))
+    return direction / (1.0 + 1e-9) / np.linalg.norm(direction)
+
+
+# fmt: off
+ARMS: dict[str, Problem] = {
+    "75 x 50, norm 0": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.0, noise_sd=_SD), 12_775, biases=True),
+    "75 x 50, norm 0.1": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.1, noise_sd=_SD), 12_775, biases=True),
+    "75 x 50, norm 1": Problem(Mixture(n_arms=75, dim=50, theta_norm=1.0, noise_sd=_SD), 12_775, biases=True),
+    "10 x 10, norm 0": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.0, noise_sd=_SD), 12_775, True, 20, biases=True),
+    "10 x 10, norm 0.3": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.3, noise_sd=_SD), 12_775, biases=True),
+    "10 x 10, norm 1": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 12_775, True, biases=True),
+    "10 x 10, norm 3": Problem(Mixture(n_arms=10, dim=10, theta_norm=3.0, noise_sd=_SD), 12_775, biases=True),
+    "5 x 100, norm 1": Problem(Mixture(n_arms=5, dim=100, theta_norm=1.0, noise_sd=_SD), 5_000, biases=True),
+    "correlated contexts": Problem(
+        Mixture(n_arms=20, dim=20, theta_norm=1.0, noise_sd=_SD, covariance=_correlated(20, 0.9)), 5_000, biases=True),
+    "contexts of rank 3": Problem(
+        Mixture(n_arms=20, dim=30, theta_norm=1.0, noise_sd=_SD, covariance=_of_rank(30, 3)), 5_000, True, biases=True),
+    "heavy noise": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=5.0), 5_000, biases=True),
+    "told half the noise": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=0.5, biases=True),
+    "told thrice the noise": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=3.0, biases=True),
+    "10 fixed arms in a cube": Problem(
+        FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True, 20),
+    "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000, trials=20),
+    "500 fixed arms": Problem(FixedArms(n_arms=500, dim=50, noise_sd=_SD), 5_000),
+    "lock-in: 10 arms alone": Problem(
+        FixedArms(n_arms=10, dim=10, arms="axes", theta=np.linspace(0.0, 1.0, 10)), 5_000, True, 20),
+}
+SPARSE: dict[str, Problem] = {
+    "3 of 50 features": Problem(
+        Mixture(n_arms=10, dim=50, theta=_sparse(50, 3), biases=np.zeros(10), noise_sd=_SD), 5_000),
+    "10 of 50 features": Problem(
+        Mixture(n_arms=10, dim=50, theta=_sparse(50, 10), biases=np.zeros(10), noise_sd=_SD), 5_000),
+}
+BALL: dict[str, Problem] = {
+    "20 of 200, evenly": Problem(
+        Ball(dim=200, magnitudes=np.linspace(0.12, 0.30, 20), noise_sd=0.1), 100_000, trials=5),
+    "20 of 200, all small": Problem(Ball(dim=200, magnitudes=np.full(20, 0.12), noise_sd=0.1), 100_000, trials=5),
+    "one large of 200": Problem(
+        Ball(dim=200, magnitudes=np.r_[0.9, np.full(9, 0.1)], noise_sd=0.1), 100_000, trials=5),
+    "all of 200": Problem(Ball(dim=200, magnitudes=_random_direction(200), noise_sd=0.1), 100_000, trials=5),
+    "5 of 50": Problem(Ball(dim=50, sparsity=5, smallest=0.3, noise_sd=0.3), 20_000, True),
+}
+# fmt: on
+# Sparse parameters stand apart: of the policies for finitely many arms only the lassos look for them.
+FAMILIES = {"finitely many arms": ARMS, "finitely many arms, sparse theta": SPARSE, "the unit ball": BALL}
+
+# By name, how they are written. Corral and the balancing policies race over bases that a user would take.
+ARM_POLICIES = {
+    "albatross": "albatross(biases=True)",
+    **{
+        name: name
+        for name in (
+            *("alb-norm", "oful-plus", "osom", "oful", "linucb", "lints", "greedy", "ucb", "na-oful", "sf-oful"),
+            *("eb-ucb", "eb-lints", "threshold-lasso", "sa-lasso", "ed2rb", "uniform"),
+        )
+    },
+}
+BALL_POLICIES = {
+    "albatross-dim": "albatross-dim",
+    "ball-lints": "ball-lints(switch=0.01)",
+    "ball-oful": "ball-oful(switch=0.1)",
+    "alb-dim": "alb-dim(switch=0.1)",
+    "sl-ucb": "sl-ucb",
+    "explore-then-commit": "explore-then-commit",
+}
+
+
+def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[str, Any]:
+    """The policies that race on a problem, by name, told what they ask for."""
+    written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
+    if chosen is not None:
+        written = {text: written.get(text, text) for text in chosen}
+    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise a little is told
+    known: dict[str, Any] = {
+        "sigma": sigma,
+        "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,
+        "biases": problem.biases,
+        "bases": (
+            policies.LinTS(sigma=sigma, biases=problem.biases),
+            policies.Greedy(biases=problem.biases),
+            policies.UCB(sigma=sigma),
+        ),
+    }
+    built = {name: in_words.build(text, known) for name, text in written.items()}
+    return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
+
+
+def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
+    """Problems in words, numbered, with arms and on the ball apart: they have different policies."""
+    problems = {f"{number}: {text.partition('(')[0]}": read_problem(text) for number, text in enumerate(texts, 1)}
+    ball = {name: problem for name, problem in problems.items() if isinstance(problem.env, Ball)}
+    arms = {name: problem for name, problem in problems.items() if name not in ball}
+    both = {"your problems": arms, "your problems on the ball": ball}
+    return {title: family for title, family in both.items() if family}
+
+
+def read_problem(text: str) -> Problem:
+    """A problem in words: an environment with its parameters, and perhaps a horizon.
+
+    >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
+    500
+    """
+    kinds = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
+    name, rest = in_words.call_parts(text)
+    try:
+        kind, given = kinds[name], in_words.keywords(rest, in_words.literal)
+    except (KeyError, in_words.Unreadable):
+        raise ValueError(
+            f"cannot read {checks.shown(text)}: write an environment ({', '.join(kinds)}) with its parameters, as in "
+            "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)"
+        ) from None
+    horizon = given.pop("horizon", 5_000)
+    try:
+        env = kind(**given)
+    except (TypeError, OverflowError) as error:  # a number too large for a float, say
+        raise ValueError(f"{checks.shown(text)}: {error}") from None
+    return Problem(env, horizon, quick=True, biases=isinstance(env, Mixture))
+
+
+def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
+    """All problems by family; quick: a few of them, in short."""
+    if not quick:
+        return dict(FAMILIES)
+    shortened = {title: in_short(problems) for title, problems in FAMILIES.items()}
+    return {title: problems for title, problems in shortened.items() if problems}
+
+
+def in_short(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+    """Those of the quick race, with fewer rounds."""
+    return {
+        name: problem._replace(horizon=min(problem.horizon, 2_000), trials=10)
+        for name, problem in problems.items()
+        if problem.quick
+    }

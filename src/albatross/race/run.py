@@ -1,0 +1,149 @@
+"""The race itself: problem by problem, each kept in a file of its own, and the standings of each family."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross import simulate
+from albatross.race.problems import Problem, contenders
+from albatross.race.standings import Raced, Standing, standings
+from albatross.simulation import Run
+from albatross.store.files import write_text
+from albatross.store.identity import FORMAT, differences, identity, signed
+from albatross.store.results import file_name, standings_file
+from albatross.store.tables import write_table
+
+
+def race(problem: Problem, racers: Mapping[str, Any], found_by: Mapping[str, Any], *, seed: int) -> Raced:
+    """All of them on one problem, paired."""
+    trials = problem.trials
+    runs: dict[str, Run] = simulate(racers, problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1)
+    return Raced(
+        {name: run.regret[:, -1] for name, run in runs.items()},
+        {name: 1e6 * run.seconds / (trials * problem.horizon) for name, run in runs.items()},
+        found_by,
+    )
+
+
+def run(
+    problems: Mapping[str, Problem],
+    *,
+    out: Path,
+    seed: int,
+    chosen: Iterable[str] | None = None,
+    announce: Callable[[str], None] = lambda line: None,
+) -> dict[str, Raced]:
+    """All problems, each kept in a file of its own, and not run again by the same code."""
+    folder = out / "race"
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = None if chosen is None else list(chosen)
+    found = {}
+    for number, (name, problem) in enumerate(problems.items(), 1):
+        racers = contenders(problem, chosen)
+        if not racers:
+            continue
+        wanted = identity(
+            *sources(problem.env, racers),
+            problem=name,
+            horizon=problem.horizon,
+            env=repr(problem.env),
+            contenders={key: repr(policy) for key, policy in racers.items()},
+            trials=problem.trials,
+            seed=seed,
+        )
+        code = ("format", "versions", "sources")  # a race by other code replaces this one, another race does not
+        known = json.dumps({key: value for key, value in wanted.items() if key not in code}, sort_keys=True)
+        path = folder / f"{file_name(name)[:60]}-{hashlib.sha256(known.encode()).hexdigest()[:8]}.json"
+        raced = _stored(path, wanted)
+        if raced is None:
+            announce(f"{number} of {len(problems)}: {name}")
+            raced = race(problem, racers, signed(wanted), seed=seed)
+            _write(path, raced.stored())
+        found[name] = raced
+    return found
+
+
+class Result(NamedTuple):
+    """A family of problems after the race."""
+
+    found: dict[str, Raced]
+    standings: list[Standing]
+
+
+def run_all(
+    families: Mapping[str, Mapping[str, Problem]],
+    *,
+    out: Path,
+    seed: int,
+    chosen: Iterable[str] | None = None,
+    announce: Callable[[str], None] = lambda line: None,
+) -> dict[str, Result]:
+    """Every family that some of the policies can play, with its standings stored."""
+    finished = {}
+    for title, problems in families.items():
+        found = run(problems, out=out, seed=seed, chosen=chosen, announce=announce)
+        if found:
+            finished[title] = Result(found, standings(found))
+            store(finished[title], title=title, out=out)
+    if not finished:
+        raise ValueError("none of these policies can play any of these problems")
+    return finished
+
+
+def sources(env: Any, racers: Mapping[str, Any]) -> list[str]:
+    """The modules that compute a race: the simulation, the environment and the policies with those that they hold."""
+    return sorted({simulate.__module__, *_homes((env, *racers.values()))})
+
+
+def _homes(part: Any) -> set[str]:
+    if isinstance(part, tuple):
+        return set().union(*map(_homes, part))
+    if not is_dataclass(part):
+        return set()
+    return {type(part).__module__}.union(*map(_homes, vars(part).values()))
+
+
+def _stored(path: Path, wanted: Mapping[str, Any]) -> Raced | None:
+    try:
+        kept = json.loads(path.read_text())
+        if differences(kept, wanted):
+            return None
+        regret = {key: np.array(values) for key, values in kept["regret"].items()}
+        return Raced(regret, kept["microseconds"], {key: kept[key] for key in wanted})
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
+    """A line for every problem, policy and trial."""
+    parts = [
+        (problem, name, trial, regret, raced.microseconds[name])
+        for problem, raced in found.items()
+        for name, values in raced.regret.items()
+        for trial, regret in enumerate(values)
+    ]
+    names = ("problem", "policy", "trial", "regret", "microseconds")
+    return dict(zip(names, map(np.array, zip(*parts, strict=True)), strict=True))
+
+
+def store(result: Result, *, title: str, out: Path) -> None:
+    """The standings as JSON, and every regret as Parquet."""
+    content = {
+        "format": FORMAT,
+        "family": title,
+        "standings": [line._asdict() for line in result.standings],
+        "problems": [raced.stored() for raced in result.found.values()],
+    }
+    _write(standings_file(out, title), content)
+    write_table(regret_table(result.found), out / "race" / f"regret-{file_name(title)}.parquet")

@@ -1,0 +1,112 @@
+"""The standings of a race: how far each policy is from the best one, problem by problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_RESAMPLES = 2_000
+_LEAST = 1e-9  # a regret that ratios are taken of
+
+
+class Raced(NamedTuple):
+    """A problem's final regrets by policy, one a trial, and what a round of it cost."""
+
+    regret: dict[str, np.ndarray]
+    microseconds: dict[str, float]
+    identity: Mapping[str, Any]  # what was raced, by whom and with which code
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        regret = {name: values.tolist() for name, values in self.regret.items()}
+        return {**self.identity, "regret": regret, "microseconds": self.microseconds}
+
+
+class Standing(NamedTuple):
+    """A policy in the race: its ratio to the best on each problem, the worst and the geometric mean of them."""
+
+    name: str
+    ratios: dict[str, float]
+    worst: float
+    worst_interval: tuple[float, float]  # 95 %, by resampling trials
+    mean: float
+    mean_interval: tuple[float, float]
+
+
+def standings(found: Mapping[str, Raced]) -> list[Standing]:
+    """All policies that ran on every problem, the one with the smallest worst ratio first."""
+    names = [
+        name for name in next(iter(found.values())).regret if all(name in raced.regret for raced in found.values())
+    ]
+    tables = [np.array([raced.regret[name] for name in names]) for raced in found.values()]  # (policies, trials)
+    ratios = np.array([_ratios(table.mean(axis=1)) for table in tables])  # (problems, policies)
+    rng = np.random.default_rng(0)
+    resampled = np.array(
+        [
+            [_ratios(table[:, rng.integers(table.shape[1], size=table.shape[1])].mean(axis=1)) for table in tables]
+            for _ in range(_RESAMPLES)
+        ]
+    )  # (resamples, problems, policies)
+    worst, mean = resampled.max(axis=1), np.exp(np.log(resampled).mean(axis=1))
+    lines = [
+        Standing(
+            name,
+            dict(zip(found, ratios[:, j].tolist(), strict=True)),
+            float(ratios[:, j].max()),
+            _interval(worst[:, j]),
+            float(np.exp(np.log(ratios[:, j]).mean())),
+            _interval(mean[:, j]),
+        )
+        for j, name in enumerate(names)
+    ]
+    return sorted(lines, key=lambda line: line.worst)
+
+
+def _ratios(means: np.ndarray) -> np.ndarray:
+    floored = np.maximum(means, _LEAST)
+    return floored / floored.min()
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
+    """Columns policy, worst ratio, its interval, geometric mean, and where it is worst."""
+    return [
+        (
+            line.name,
+            short(line.worst),
+            " to ".join(map(short, line.worst_interval)),
+            short(line.mean),
+            max(line.ratios, key=lambda problem: line.ratios[problem]),
+        )
+        for line in lines
+    ]
+
+
+def short(ratio: float) -> str:
+    """Three digits.
+
+    >>> short(1.2345), short(1234.5)
+    ('1.23', '1,234')
+    """
+    return f"{ratio:,.0f}" if ratio >= 100.0 else f"{ratio:.3g}"
+
+
+def problem_rows(found: Mapping[str, Raced], name: str) -> list[tuple[str, ...]]:
+    """Columns problem, best policy, its regret, and the named policy's regret and ratio."""
+    rows: list[tuple[str, ...]] = []
+    for problem, raced in found.items():
+        best = min(raced.regret, key=lambda each: raced.regret[each].mean())
+        ratio = max(raced.regret[name].mean(), _LEAST) / max(raced.regret[best].mean(), _LEAST)
+        rows.append((problem, best, _with_error(raced.regret[best]), _with_error(raced.regret[name]), f"{ratio:.2f}"))
+    return rows
+
+
+def _with_error(values: np.ndarray) -> str:
+    error = f" ± {values.std(ddof=1) / np.sqrt(values.size):,.0f}" if values.size > 1 else ""
+    return f"{values.mean():,.0f}{error}"

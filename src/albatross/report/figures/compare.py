@@ -1,0 +1,21 @@
+"""A comparison of policies on one problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from albatross.report.figures import style
+from albatross.simulation import Run
+
+
+def plot(runs: Mapping[str, Run], title: str) -> Figure:
+    """Regret of all policies."""
+    figure, (axes,) = style.new_figure(1, widths=(1.5,), height=4.2)
+    curves = {name: run.regret for name, run in runs.items()}
+    first = next(iter(runs.values()))
+    style.draw_regret(axes, first.rounds, curves, {name: name for name in runs}, loud=list(runs))
+    axes.set_title(title)
+    style.explain_band(axes, len(first.regret), loc="upper left")
+    return figure

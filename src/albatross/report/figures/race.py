@@ -1,0 +1,56 @@
+"""The race: the ratio to the best policy on every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.report.figures import style
+from albatross.store.results import Stored
+
+
+def plot(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Ratio to the best on every problem as dots, policies sorted by their worst; one plot a family of problems."""
+    longest = max(len(lines) for lines in families.values())
+    figure, places = style.new_figure(len(families), widths=[1.2] * len(families), height=1.2 + 0.27 * longest)
+    for axes, (title, lines) in zip(places, families.items(), strict=True):
+        for height, line in enumerate(reversed(lines)):
+            ours = line["name"].startswith("albatross")
+            colour = "#D55E00" if ours else "#0072B2"
+            values = np.array(list(line["ratios"].values()))
+            axes.plot(values, np.full(values.size, height), "o", color=colour, markersize=4, alpha=0.55, mec="none")
+            axes.plot([line["mean"]], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
+            axes.annotate(
+                short(line["worst"]),
+                (line["worst"], height),
+                (5, -3),
+                textcoords="offset points",
+                fontsize=7,
+                color=colour,
+            )
+        axes.set_xscale("log")
+        axes.set_xlim(0.9, 2.2 * max(line["worst"] for line in lines))
+        axes.axvline(1.0, color="#555555", linewidth=0.8)
+        axes.set_yticks(range(len(lines)), [line["name"] for line in reversed(lines)])
+        axes.set_ylim(-0.7, len(lines) - 0.3)
+        axes.set_xlabel("regret / that of the best policy\none dot per problem, bar: geometric mean")
+        axes.set_title(title)
+    return figure
+
+
+def write(stored: Stored) -> None:
+    """Draw the standings of all families that are stored."""
+    for suffix in ("png", "pdf"):
+        style.save(lambda: plot(stored.standings), stored.folder / "race" / f"figure.{suffix}")
+
+
+def short(ratio: float) -> str:
+    """Three digits, or all before the point.
+
+    >>> short(1.2345), short(1234.5)
+    ('1.23', '1,234')
+    """
+    return f"{ratio:,.0f}" if ratio >= 100.0 else f"{ratio:.3g}"

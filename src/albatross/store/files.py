@@ -1,0 +1,68 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = ".albatross-saving"  # how the names of temporary files end
+_JUST_MADE = 60.0  # seconds in which a temporary file may not have its lock yet
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A temporary file that takes the place of `path` once it is written. Links stay links, and modes stay.
+
+    A full disk leaves the old file. A process that is killed leaves its temporary file behind; the next one that writes
+    the same path removes it.
+    """
+    path = Path(os.path.realpath(path))
+    _remove_abandoned(path)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_TEMPORARY}")
+    try:
+        with open(temporary, "xb") as file:
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise OSError(f"no room for {path}: free some space and try again") from None
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove temporary files of `path` whose writers are gone: nobody holds their locks any more."""
+    if not fcntl:
+        return
+    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_TEMPORARY}"):
+        with suppress(OSError):
+            found = left.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _JUST_MADE:
+                with open(left, "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left.unlink()

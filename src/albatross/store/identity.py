@@ -1,0 +1,59 @@
+"""What makes two results the same result: settings, trials, seed, data, versions and the sources that compute them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from albatross.closure import digest
+
+# Of the files in a results folder; raised whenever a version would misread what another wrote.
+FORMAT = 1
+
+
+def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, Any]:
+    """Of a result that these modules compute: sources that they do not import, such as drawings, are no part of it."""
+    return {
+        "format": FORMAT,
+        **json.loads(json.dumps(what)),
+        "trials": trials,
+        "seed": seed,
+        "versions": {name: version(name) for name in ("numpy", "numba")} | {"python": platform.python_version()},
+        "sources": digest(*modules),
+    }
+
+
+def signed(found: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity as it is stored, with the version of this library, which two same results may differ in."""
+    return {**found, "versions": {"albatross": version("albatross"), **found["versions"]}}
+
+
+def fingerprint(path: Path) -> str:
+    """Of a file's content: results on other data are other results, whatever the file's name."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Of a stored result from the one that is wanted.
+
+    >>> stored = {"trials": 5, "versions": {"numpy": "2.1"}, "sources": "8c1f", "settings": {"dim": 50, "form": "main"}}
+    >>> differences(stored, {"trials": 25, "versions": {"numpy": "2.1"}, "sources": "07aa", "settings": {"dim": 20}})
+    ['trials 5 instead of 25', 'sources 8c1f instead of 07aa', 'other settings']
+    """
+    found = []
+    for key, value in wanted.items():
+        if stored.get(key) == value:
+            continue
+        if key == "versions" and isinstance(stored.get(key), dict):
+            found += differences(stored[key], value)
+        elif isinstance(value, dict):
+            found.append(f"other {key}")
+        else:
+            found.append(f"{key} {stored.get(key, 'unknown')} instead of {value}")
+    return found

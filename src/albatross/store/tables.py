@@ -1,0 +1,48 @@
+"""Tables of equally long columns, as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from albatross.queries import ctrl_c, exact_pattern
+from albatross.store.files import replacing
+
+
+def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
+    """Write a table of equally long columns."""
+    with _in_words(path), duckdb.connect() as connection, replacing(path) as file:
+        connection.register("columns", dict(columns))
+        place = str(file.name).replace("'", "''")
+        connection.execute(f"COPY (SELECT * FROM columns) TO '{place}' (FORMAT parquet, USE_TMP_FILE false)")
+
+
+def read_table(path: Path, sql: str = "SELECT * FROM rows", *, name: str = "rows") -> dict[str, np.ndarray]:
+    """The columns that a query of a table, called `name` there, gives."""
+    with _in_words(path):
+        rows = _database().read_parquet(exact_pattern(path), hive_partitioning=False)
+        return dict(rows.query(name, sql).fetchnumpy())
+
+
+@cache
+def _database() -> Any:
+    return duckdb.connect()  # in memory, and once: connecting takes longer than a query
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """What goes wrong between a database and this Parquet file is said in words."""
+    try:
+        with ctrl_c():
+            yield
+    except duckdb.Error as error:
+        what = str(error).partition("\n")[0]
+        raise OSError(
+            f"{path} cannot be read or written ({what}): see that there is room, or remove its folder"
+        ) from None
