@@ -9,10 +9,13 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from inspect import Parameter, Signature
 from typing import Any, get_type_hints
 
 import numba
-from numba import types
+from numba.core import types
+from numba.core.imputils import impl_ret_borrowed, lower_builtin
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
 from albatross.closure import digest
@@ -27,7 +30,7 @@ _REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that registe
 class compiled:
     """A function that Numba compiles: on its own where Python calls it, into its caller where compiled code does.
 
-    Machine code is kept on disk, for exactly these sources (`cache.py`).
+    Machine code is kept on disk, for exactly these sources (`machine_code.py`).
     """
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
@@ -85,6 +88,32 @@ def is_ours(parameters: Any) -> bool:
     return ours and all(is_ours(part) for part in parts)
 
 
+def parameters_type(kind: type) -> type:
+    """The type that verbs are registered on: a policy declared by `options.policy` stands for its parameters."""
+    return getattr(kind, "_parameters_type", kind)
+
+
+def subject_of(function: Callable[..., Any]) -> type:
+    """The type that annotates the first argument of a function, for which it is registered."""
+    first = function.__code__.co_varnames[0]
+    subject = get_type_hints(function).get(first)
+    if not isinstance(subject, type):
+        raise TypeError(f"{function.__name__}: annotate {first!r} with the type that it is for")
+    return parameters_type(subject)
+
+
+def python_verb(function: Callable[..., Any]) -> Any:
+    """A verb that is not compiled. Otherwise like a `generic`: `function` is what types without their own do."""
+    verb: Any = functools.singledispatch(function)
+    register = verb.register
+
+    def register_subject(function: Callable[..., Any]) -> Callable[..., Any]:
+        return register(subject_of(function), function)
+
+    verb.register = register_subject
+    return verb
+
+
 class generic:
     """A verb: one name, one function per type of the first argument, the same from Python and in compiled code."""
 
@@ -100,10 +129,7 @@ class generic:
 
     def register(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Register `function` for the type that annotates its first argument."""
-        first = function.__code__.co_varnames[0]
-        subject = get_type_hints(function).get(first)
-        if not isinstance(subject, type):
-            raise TypeError(f"{function.__name__}: annotate {first!r} with the type that it is for")
+        subject = subject_of(function)
         self._functions[subject] = compiled(function)
         _REGISTERED[subject].add(function.__module__)
         return function
@@ -123,3 +149,35 @@ class generic:
 
     def _implement(self, subject: Any, *args: Any) -> Any:
         return self._find(subject.instance_class).py_func
+
+
+# ------------------------------------------------------- `_replace` of a NamedTuple, which Numba does not know itself
+
+
+@infer_getattr
+class _Replace(AttributeTemplate):
+    key = types.BaseNamedTuple
+
+    def resolve__replace(self, before: Any) -> Any:
+        kind = before.instance_class
+        keywords = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in kind._fields]
+
+        class Replace(AbstractTemplate):
+            key = _Replace
+
+            def generic(self, args: Any, changes: Any) -> Any:
+                given = [types.unliteral(changes.get(name, types.none)) for name in kind._fields]
+                parts = [old if new is types.none else new for old, new in zip(before, given, strict=True)]
+                after = types.BaseTuple.from_types(parts, kind)
+                return signature(after, *given, recvr=before).replace(pysig=Signature(keywords))
+
+        return types.BoundFunction(Replace, before)
+
+
+@lower_builtin(_Replace, types.BaseNamedTuple, types.VarArg(types.Any))
+def _lower_replace(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    before, *given = args
+    parts = [
+        builder.extract_value(before, i) if sig.args[1 + i] is types.none else value for i, value in enumerate(given)
+    ]
+    return impl_ret_borrowed(context, builder, sig.return_type, context.make_tuple(builder, sig.return_type, parts))
