@@ -22,7 +22,6 @@ from threadpoolctl import threadpool_limits
 from albatross import checks
 from albatross.compiling import entry
 from albatross.environments.ball import Ball, BallInstance, draw_luck
-from albatross.models.ball_fit import narrow
 from albatross.protocol import (
     Offer,
     Rounds,
@@ -35,12 +34,15 @@ from albatross.protocol import (
     init,
     is_policy,
     is_sound,
+    mean_reward,
     noise_size,
     on_ball,
     refuse_choice,
     resolve,
     select,
+    track,
     update,
+    update_tracking,
 )
 from albatross.saving import leaves
 
@@ -110,8 +112,8 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
 
 
 @entry
-def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
-    """Play actions of the unit ball, one for each row of `noise`; the state looks with theta* only.
+def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
+    """Play actions of the unit ball, one for each row of `noise`; theta* is `tracked` beside the state.
 
     With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
     Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
@@ -123,7 +125,7 @@ def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck
         if played == horizon:
             break
         choice = select(policy, state, offer, noise[decision])
-        mean = choice.action[0]
+        mean = mean_reward(policy, state, choice, tracked)
         n = min(hold(policy, state, choice), horizon - played) if blocks else 1
         fortune = noise_sd * np.sqrt(n) * luck[decision]  # of all n plays
         done, so_far = 0, 0.0
@@ -139,7 +141,7 @@ def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck
         played += n
         tally.totals[0] += n * (best - mean)
         tally.totals[1] += n * mean + fortune
-        update(policy, state, choice, n * mean + fortune, n)
+        update_tracking(policy, state, choice, n * mean + fortune, n, tracked)
     progress[0] = played
 
 
@@ -279,7 +281,7 @@ def _play_on_ball(
     luck_state = env_rng.bit_generator.state
     decisions = _BLOCKS_AT_ONCE if setting.blocks else _ROUNDS_AT_ONCE
     for player in players:
-        player.state = narrow(player.parameters, player.state, theta[None, :])
+        player.state, tracked = track(player.parameters, player.state, theta)
         env_rng.bit_generator.state = luck_state
         progress = np.zeros(1, np.int64)
         while progress[0] < setting.horizon:
@@ -290,7 +292,7 @@ def _play_on_ball(
             before = int(progress[0])
             player.play(
                 play_ball,
-                *(offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
+                *(tracked, offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
                 *(noise, luck, cuts, player.tally, progress),
             )
             setting.advance((int(progress[0]) - before) / len(players))
