@@ -11,10 +11,15 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
+from functools import singledispatch
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import numba
+from numba.core import types
+from numba.core.imputils import impl_ret_borrowed, lower_builtin
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
 from albatross.cache import private_folder
@@ -96,6 +101,32 @@ class entry:
         return function.compile(tuple(numba.typeof(example) for example in examples))
 
 
+def parameters_type(kind: type) -> type:
+    """The type that verbs are registered on: a policy declared by `options.policy` stands for its parameters."""
+    return getattr(kind, "_parameters_type", kind)
+
+
+def subject_of(function: Callable[..., Any]) -> type:
+    """The type that annotates the first argument of a function, for which it is registered."""
+    first = function.__code__.co_varnames[0]
+    subject = get_type_hints(function).get(first)
+    if not isinstance(subject, type):
+        raise TypeError(f"{function.__name__}: annotate {first!r} with the type that it is for")
+    return parameters_type(subject)
+
+
+def python_verb(function: Callable[..., Any]) -> Any:
+    """A verb that is not compiled. Otherwise like a `generic`: `function` is what types without their own do."""
+    verb: Any = singledispatch(function)
+    register = verb.register
+
+    def register_subject(function: Callable[..., Any]) -> Callable[..., Any]:
+        return register(subject_of(function), function)
+
+    verb.register = register_subject
+    return verb
+
+
 class generic:
     """A verb: one name, one function per type of the first argument, the same from Python and in compiled code."""
 
@@ -112,10 +143,7 @@ class generic:
 
     def register(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Register `function` for the type that annotates its first argument."""
-        first = function.__code__.co_varnames[0]
-        subject = get_type_hints(function).get(first)
-        if not isinstance(subject, type):
-            raise TypeError(f"{function.__name__}: annotate {first!r} with the type that it is for")
+        subject = subject_of(function)
         ours = function.__code__.co_filename.startswith(_PACKAGE)
         self._functions[subject] = compiled(function) if ours else numba.njit(**_OPTIONS)(function)
         return function
@@ -150,3 +178,35 @@ class reentrant:
 
     def __call__(self, *args: Any) -> Any:
         return self._function(*args)
+
+
+# ------------------------------------------------------- `_replace` of a NamedTuple, which Numba does not know itself
+
+
+@infer_getattr
+class _Replace(AttributeTemplate):
+    key = types.BaseNamedTuple
+
+    def resolve__replace(self, before: Any) -> Any:
+        kind = before.instance_class
+        keywords = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in kind._fields]
+
+        class Replace(AbstractTemplate):
+            key = _Replace
+
+            def generic(self, args: Any, changes: Any) -> Any:
+                given = [types.unliteral(changes.get(name, types.none)) for name in kind._fields]
+                parts = [old if new is types.none else new for old, new in zip(before, given, strict=True)]
+                after = types.BaseTuple.from_types(parts, kind)
+                return signature(after, *given, recvr=before).replace(pysig=Signature(keywords))
+
+        return types.BoundFunction(Replace, before)
+
+
+@lower_builtin(_Replace, types.BaseNamedTuple, types.VarArg(types.Any))
+def _lower_replace(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    before, *given = args
+    parts = [
+        builder.extract_value(before, i) if sig.args[1 + i] is types.none else value for i, value in enumerate(given)
+    ]
+    return impl_ret_borrowed(context, builder, sig.return_type, context.make_tuple(builder, sig.return_type, parts))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from albatross import checks
-from albatross.compiling import compiled, generic
+from albatross.compiling import compiled, generic, python_verb
 from albatross.picking import pick_best
 
 # ------------------------------------------------------------------------------------------- what is passed
@@ -77,7 +77,7 @@ def check_policy(value: Any) -> None:
     raise TypeError(f"{value!r} is not a policy: take one from albatross.policies or register your own")
 
 
-@singledispatch
+@python_verb
 def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
     """The state before the first round: a NamedTuple of arrays."""
     raise TypeError(f"init is not defined for {type(policy).__name__}: register it")
@@ -89,7 +89,7 @@ def on_ball(policy: Any) -> bool:
     return False
 
 
-@singledispatch
+@python_verb
 def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
     """Prepare a simulation on the unit ball: the state to play with, and theta* as the simulation keeps it.
 
@@ -100,19 +100,19 @@ def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
     return state, theta[None, :]
 
 
-@singledispatch
+@python_verb
 def noise_size(policy: Any, n_arms: int, dim: int) -> int:
     """How many standard normal numbers `select` wants each round."""
     return 0
 
 
-@singledispatch
+@python_verb
 def tag_size(policy: Any) -> int:
     """How many numbers `select` leaves in `Choice.tag`."""
     return 0
 
 
-@singledispatch
+@python_verb
 def check_state(policy: Any, state: Any) -> None:
     """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
 
@@ -121,7 +121,7 @@ def check_state(policy: Any, state: Any) -> None:
     """
 
 
-@singledispatch
+@python_verb
 def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
     """Refuse tags (m, tag_size) whose indices lead outside of the arrays: raise a ValueError. NaN is no index."""
 
@@ -138,7 +138,7 @@ def _with_warnings(verb: Any) -> Any:
 
 
 @_with_warnings
-@singledispatch
+@python_verb
 def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
     """What a person would want to know of the state, by name; `warnings` is a list of sentences, often empty."""
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
@@ -176,6 +176,7 @@ hold = generic("hold", _hold_once)  # hold(policy, state, choice) -> rounds for 
 mean_reward = generic("mean_reward", _theta_times_action)
 # update_tracking(policy, state, choice, reward, n, tracked): `update`, with theta* turned into the policy's new basis
 update_tracking = generic("update_tracking", _update_alone)
+reset = generic("reset")  # reset(policy, state): back to before the first round, in place, for policies that can
 
 
 @compiled

@@ -83,8 +83,8 @@ def absorb(fit, x, y):
 
 
 @compiled
-def forget(fit, strength):
-    """Back to nothing learnt."""
+def forget_theta(fit, strength):
+    """V = strength I and theta_hat = 0, for anything with a root, a theta and a log_det."""
     fit.root.fill(0.0)
     for i in range(fit.theta.size):
         fit.root[i, i] = 1.0 / math.sqrt(strength)
@@ -116,6 +116,7 @@ def refit(fit, V, b):
 
 # What a policy asks of either fit. Dispatch is on the fit, so a policy's text is the same with and without biases.
 learn = generic("learn")  # learn(fit, arm, x, reward, n): n plays of x that brought `reward` in sum
+forget = generic("forget")  # forget(fit, strength): nothing learnt, V = strength I
 predict = generic("predict")  # predict(fit, contexts) -> (K,) estimated mean of every arm
 leverages = generic("leverages")  # leverages(fit, contexts) -> (K,) squared norm of every arm's features in V^-1
 perturb = generic("perturb")  # perturb(fit, contexts, scale, noise) -> (K,) means under a draw from N(., scale^2 V^-1)
@@ -126,6 +127,11 @@ def learn_ridge(fit: Ridge, arm, x, reward, n):
     # n equal rows are one row of length sqrt(n).
     weight = math.sqrt(n)
     absorb(fit, weight * x, reward / weight)
+
+
+@forget.register
+def forget_ridge(fit: Ridge, strength):
+    forget_theta(fit, strength)
 
 
 @predict.register
@@ -157,6 +163,14 @@ def learn_joint(fit: Joint, arm, x, reward, n):
     fit.reward_sum[arm] += reward
     for j in range(x.size):
         fit.context_sum[arm, j] += n * x[j]
+
+
+@forget.register
+def forget_joint(fit: Joint, strength):
+    fit.weight.fill(strength)
+    fit.reward_sum.fill(0.0)
+    fit.context_sum.fill(0.0)
+    forget_theta(fit, strength)
 
 
 @compiled

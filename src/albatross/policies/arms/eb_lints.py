@@ -11,43 +11,30 @@ Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. The best po
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
 from albatross.models.moments import Moments, moments, record, reduced, settle
 from albatross.models.ridge import Joint, Ridge, joint, learn, perturb, predict, ridge
+from albatross.options import Flag, Positive, Ties, parameters, policy
 from albatross.picking import tie_priority
-from albatross.policies.arms.linear import LinearState, describe_fit
-from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import diagnostics, init, noise_size, resolve, score, update
+from albatross.policies.arms.linear import describe_fit
+from albatross.policies.arms.schedule import OnSchedule, observe, refit
+from albatross.protocol import diagnostics, init, noise_size, resolve, score
 
 _OCTAVES = 20  # ridges from 2^-20 to 2^20
 
 
-@dataclass(frozen=True, kw_only=True)
-class EBLinTS:
+@policy
+class EBLinTS(OnSchedule):
     """Linear Thompson sampling (Agrawal and Goyal 2013) with an empirical-Bayes prior (MacKay 1992)."""
 
-    sigma: float = 1.0  #: standard deviation of the noise
-    bias_ridge: float = 1.0  #: sigma^2 over the prior variance of the biases
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
-        checks.positive("bias_ridge", self.bias_ridge)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class EBLinTSParameters(NamedTuple):
-    sigma: float
-    bias_strength: float  # infinite without biases
-    random_ties: int
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    bias_ridge: Positive = 1.0  #: sigma^2 over the prior variance of the biases
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class EBLinTSState(NamedTuple):
@@ -59,21 +46,18 @@ class EBLinTSState(NamedTuple):
 
 @resolve.register
 def resolve_eb_lints(policy: EBLinTS, n_arms, dim, horizon):
-    bias_strength = float(policy.bias_ridge) if policy.biases else math.inf
-    return EBLinTSParameters(float(policy.sigma), bias_strength, int(policy.ties == "random"))
+    return parameters(policy, bias_ridge=policy.bias_ridge if policy.biases else math.inf)
 
 
 @init.register
-def init_eb_lints(policy: EBLinTSParameters, n_arms, dim, rng):
-    fit: Joint | Ridge = ridge(dim)
-    if math.isfinite(policy.bias_strength):
-        fit = joint(n_arms, dim, bias_strength=policy.bias_strength)
-    return EBLinTSState(fit, moments(n_arms, dim), np.ones(1), tie_priority(n_arms, policy.random_ties, rng))
+def init_eb_lints(policy: EBLinTS, n_arms, dim, rng):
+    fit: Joint | Ridge = joint(n_arms, dim, bias_strength=policy.bias_ridge) if policy.biases else ridge(dim)
+    return EBLinTSState(fit, moments(n_arms, dim), np.ones(1), tie_priority(n_arms, policy.ties, rng))
 
 
 @noise_size.register
-def noise_size_eb_lints(policy: EBLinTSParameters, n_arms, dim):
-    return dim + n_arms if math.isfinite(policy.bias_strength) else dim
+def noise_size_eb_lints(policy: EBLinTS, n_arms, dim):
+    return dim + n_arms if policy.biases else dim
 
 
 @compiled
@@ -101,20 +85,20 @@ def likeliest_strength(spectrum, coordinates, sigma):
 
 
 @score.register
-def score_eb_lints(policy: EBLinTSParameters, state, offer, noise):
+def score_eb_lints(policy: EBLinTS, state, offer, noise):
     drawn = perturb(state.fit, offer.contexts, policy.sigma, noise)
     return drawn, drawn - predict(state.fit, offer.contexts)
 
 
 @observe.register
-def observe_eb_lints(policy: EBLinTSParameters, state, choice, reward, n):
+def observe_eb_lints(policy: EBLinTS, state, choice, reward, n):
     record(state.sums, choice.arm, choice.action, reward, n)
     learn(state.fit, choice.arm, choice.action, reward, n)
 
 
 @refit.register
-def refit_eb_lints(policy: EBLinTSParameters, state):
-    gram, cross = reduced(state.sums, policy.bias_strength)
+def refit_eb_lints(policy: EBLinTS, state):
+    gram, cross = reduced(state.sums, policy.bias_ridge)
     spectrum, basis = np.linalg.eigh(gram)
     spectrum = np.maximum(spectrum, 0.0)
     coordinates = basis.T @ cross
@@ -122,12 +106,6 @@ def refit_eb_lints(policy: EBLinTSParameters, state):
     settle(state.fit, spectrum + state.strength[0], basis, cross)
 
 
-@update.register
-def update_eb_lints(policy: EBLinTSParameters, state, choice, reward, n):
-    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
-
-
 @diagnostics.register
-def diagnostics_eb_lints(policy: EBLinTSParameters, state):
-    fitted = describe_fit(LinearState(state.fit, state.sums.pulls, state.priority))
-    return {**fitted, "ridge": float(state.strength[0])}
+def diagnostics_eb_lints(policy: EBLinTS, state):
+    return {**describe_fit(state.fit, state.sums.pulls), "ridge": float(state.strength[0])}

@@ -12,51 +12,34 @@ seen. Bounds are looked at when a refit is due: lambda_min only grows, so an old
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
 from albatross.models.ellipsoid import estimate_norm, widest
 from albatross.models.ridge import Joint, Ridge
-from albatross.policies.arms.linear import describe_fit, learn_play, nothing_learnt, optimistic
+from albatross.options import Flag, Positive, Probability, Ties, Whole, parameters, policy
+from albatross.picking import tie_priority
+from albatross.policies.arms.linear import describe_fit, learn_play, new_fit, optimistic
 from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
 from albatross.protocol import diagnostics, init, resolve, score, update
 
+LATEST, SMALLEST = 0, 1  # places in the bounds
 
-@dataclass(frozen=True, kw_only=True)
+
+@policy
 class EBUCB:
     """Empirical-bound UCB (Suder and Laber 2025), with one noise level for all arms."""
 
-    norm_bound: float = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
-    sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
-    ridge: float = 0.2  #: weight of the penalty, in units of sigma^2
-    warm_up: int = 50  #: rounds before the smallest bound seen is trusted
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("norm_bound", self.norm_bound)
-        checks.positive("sigma", self.sigma)
-        checks.probability("delta", self.delta)
-        checks.positive("ridge", self.ridge)
-        checks.whole("warm_up", self.warm_up, least=0)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class EBUCBParameters(NamedTuple):
-    norm_bound: float
-    sigma: float
-    delta: float
-    strength: float  # ridge sigma^2
-    warm_up: float
-    biases: int
-    random_ties: int
+    norm_bound: Positive = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    delta: Probability = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
+    ridge: Positive = 0.2  #: weight of the penalty, in units of sigma^2
+    warm_up: Whole = 50  #: rounds before the smallest bound seen is trusted
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class EBUCBState(NamedTuple):
@@ -66,33 +49,22 @@ class EBUCBState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-LATEST, SMALLEST = 0, 1
-
-
 @resolve.register
 def resolve_eb_ucb(policy: EBUCB, n_arms, dim, horizon):
-    return EBUCBParameters(
-        float(policy.norm_bound),
-        float(policy.sigma),
-        float(policy.delta),
-        float(policy.ridge * policy.sigma**2),
-        float(policy.warm_up),
-        int(policy.biases),
-        int(policy.ties == "random"),
-    )
+    return parameters(policy, ridge=policy.ridge * policy.sigma**2)
 
 
 @init.register
-def init_eb_ucb(policy: EBUCBParameters, n_arms, dim, rng):
-    start = nothing_learnt(policy, n_arms, dim, rng)
-    return EBUCBState(start.fit, start.pulls, np.full(2, policy.norm_bound), start.priority)
+def init_eb_ucb(policy: EBUCB, n_arms, dim, rng):
+    fit = new_fit(n_arms, dim, strength=policy.ridge, biases=policy.biases)
+    return EBUCBState(fit, np.zeros(n_arms), np.full(2, policy.norm_bound), tie_priority(n_arms, policy.ties, rng))
 
 
 @compiled
 def bounded_radius(policy, state, norm_bound):
     """radius(B), in the norm of V."""
     delta = min(policy.delta, 1.0 / (state.pulls.sum() + 1.0) ** 2)
-    return ellipsoid_radius(state.fit.log_det[0], norm_bound, delta, policy.sigma, policy.strength)
+    return ellipsoid_radius(state.fit.log_det[0], norm_bound, delta, policy.sigma, policy.ridge)
 
 
 @compiled
@@ -103,17 +75,17 @@ def current_radius(policy, state):
 
 
 @score.register
-def score_eb_ucb(policy: EBUCBParameters, state, offer, noise):
+def score_eb_ucb(policy: EBUCB, state, offer, noise):
     return optimistic(state.fit, offer.contexts, current_radius(policy, state))
 
 
 @observe.register
-def observe_eb_ucb(policy: EBUCBParameters, state, choice, reward, n):
+def observe_eb_ucb(policy: EBUCB, state, choice, reward, n):
     learn_play(state, choice, reward, n)
 
 
 @refit.register
-def refit_eb_ucb(policy: EBUCBParameters, state):
+def refit_eb_ucb(policy: EBUCB, state):
     length, reach = estimate_norm(state.fit), math.sqrt(widest(state.fit))
     latest = min(policy.norm_bound, length + reach * bounded_radius(policy, state, policy.norm_bound))
     again = length + reach * bounded_radius(policy, state, latest)
@@ -122,11 +94,11 @@ def refit_eb_ucb(policy: EBUCBParameters, state):
 
 
 @update.register
-def update_eb_ucb(policy: EBUCBParameters, state, choice, reward, n):
+def update_eb_ucb(policy: EBUCB, state, choice, reward, n):
     learn_on_schedule(policy, state, state.pulls, choice, reward, n)
 
 
 @diagnostics.register
-def diagnostics_eb_ucb(policy: EBUCBParameters, state):
+def diagnostics_eb_ucb(policy: EBUCB, state):
     found = {"radius": current_radius(policy, state), "norm_bound": float(state.bounds[SMALLEST])}
-    return {**describe_fit(state), **found}
+    return {**describe_fit(state.fit, state.pulls), **found}

@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
-from albatross.models.ridge import Joint, Ridge, bias_estimates, joint, learn, leverages, predict, ridge
+from albatross.models.ridge import Joint, Ridge, bias_estimates, forget, joint, learn, leverages, predict, ridge
 from albatross.picking import tie_priority
+from albatross.protocol import diagnostics, init, reset, update
+
+
+class OnRidge:
+    """A policy on one ridge regression: with these keywords, it has the verbs below."""
+
+    ridge: float
+    biases: bool
+    ties: str
 
 
 class LinearState(NamedTuple):
@@ -17,12 +26,31 @@ class LinearState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-def nothing_learnt(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> LinearState:
-    """Before the first round; `policy` says `strength` (of the ridge), `biases` and `random_ties`."""
-    fit: Joint | Ridge = ridge(dim, strength=policy.strength)
-    if policy.biases:
-        fit = joint(n_arms, dim, strength=policy.strength, bias_strength=policy.strength)
-    return LinearState(fit, np.zeros(n_arms), tie_priority(n_arms, policy.random_ties, rng))
+def new_fit(n_arms: int, dim: int, *, strength: float, biases: Any) -> Joint | Ridge:
+    """Nothing learnt yet, with the same ridge on theta and on the biases."""
+    return joint(n_arms, dim, strength=strength, bias_strength=strength) if biases else ridge(dim, strength=strength)
+
+
+@init.register
+def init_on_ridge(policy: OnRidge, n_arms, dim, rng):
+    fit = new_fit(n_arms, dim, strength=policy.ridge, biases=policy.biases)
+    return LinearState(fit, np.zeros(n_arms), tie_priority(n_arms, policy.ties, rng))
+
+
+@update.register
+def update_on_ridge(policy: OnRidge, state, choice, reward, n):
+    learn_play(state, choice, reward, n)
+
+
+@reset.register
+def reset_on_ridge(policy: OnRidge, state):
+    forget(state.fit, policy.ridge)
+    state.pulls.fill(0.0)
+
+
+@diagnostics.register
+def diagnostics_on_ridge(policy: OnRidge, state):
+    return describe_fit(state.fit, state.pulls)
 
 
 @compiled
@@ -39,9 +67,9 @@ def optimistic(fit, contexts, reach):
     return predict(fit, contexts) + widths, widths
 
 
-def describe_fit(state: LinearState) -> dict[str, Any]:
+def describe_fit(fit: Joint | Ridge, pulls: np.ndarray) -> dict[str, Any]:
     """Plays, theta_hat and, where the model has them, the biases."""
-    found: dict[str, Any] = {"pulls": state.pulls.copy(), "theta_hat": state.fit.theta.copy()}
-    if isinstance(state.fit, Joint):
-        found["biases"] = bias_estimates(state.fit)
+    found: dict[str, Any] = {"pulls": pulls.copy(), "theta_hat": fit.theta.copy()}
+    if isinstance(fit, Joint):
+        found["biases"] = bias_estimates(fit)
     return found

@@ -11,47 +11,32 @@ the ridge, stands still from one refit to the next: the set holds for any of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
 from albatross.models.moments import Moments, moments, rebuild, record
 from albatross.models.ridge import Joint, Ridge, learn
-from albatross.policies.arms.linear import LinearState, describe_fit, nothing_learnt, optimistic
-from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import diagnostics, init, resolve, score, update
+from albatross.options import Flag, Positive, Probability, Ties, derived, parameters, policy
+from albatross.picking import tie_priority
+from albatross.policies.arms.linear import describe_fit, new_fit, optimistic
+from albatross.policies.arms.schedule import OnSchedule, observe, refit
+from albatross.protocol import diagnostics, init, resolve, score
 
 
-@dataclass(frozen=True, kw_only=True)
-class NAOFUL:
+@policy
+class NAOFUL(OnSchedule):
     """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022)."""
 
-    sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    decay: float = 2.0  #: how fast the ridge fades: as t to the power of -decay
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
-        checks.probability("delta", self.delta)
-        checks.positive("decay", self.decay)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class NAOFULParameters(NamedTuple):
-    sigma: float
-    delta: float
-    decay: float
-    strength: float  # of the ridge in the first round
-    price: float  # sigma sqrt(m), what the radius pays for the ridge
-    biases: int
-    random_ties: int
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    decay: Positive = 2.0  #: how fast the ridge fades: as t to the power of -decay
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    first_ridge: float = derived()  # sigma^2 m
+    price: float = derived()  # sigma sqrt(m), what the radius pays for the ridge
 
 
 class NAOFULState(NamedTuple):
@@ -64,21 +49,13 @@ class NAOFULState(NamedTuple):
 @resolve.register
 def resolve_na_oful(policy: NAOFUL, n_arms, dim, horizon):
     size = n_arms + dim if policy.biases else dim
-    return NAOFULParameters(
-        float(policy.sigma),
-        float(policy.delta),
-        float(policy.decay),
-        float(policy.sigma**2 * size),
-        float(policy.sigma * math.sqrt(size)),
-        int(policy.biases),
-        int(policy.ties == "random"),
-    )
+    return parameters(policy, first_ridge=policy.sigma**2 * size, price=policy.sigma * math.sqrt(size))
 
 
 @init.register
-def init_na_oful(policy: NAOFULParameters, n_arms, dim, rng):
-    start = nothing_learnt(policy, n_arms, dim, rng)
-    return NAOFULState(start.fit, moments(n_arms, dim), np.ones(1), start.priority)
+def init_na_oful(policy: NAOFUL, n_arms, dim, rng):
+    fit = new_fit(n_arms, dim, strength=policy.first_ridge, biases=policy.biases)
+    return NAOFULState(fit, moments(n_arms, dim), np.ones(1), tie_priority(n_arms, policy.ties, rng))
 
 
 @compiled
@@ -89,29 +66,24 @@ def norm_agnostic_radius(policy, state):
 
 
 @score.register
-def score_na_oful(policy: NAOFULParameters, state, offer, noise):
+def score_na_oful(policy: NAOFUL, state, offer, noise):
     return optimistic(state.fit, offer.contexts, norm_agnostic_radius(policy, state))
 
 
 @observe.register
-def observe_na_oful(policy: NAOFULParameters, state, choice, reward, n):
+def observe_na_oful(policy: NAOFUL, state, choice, reward, n):
     record(state.sums, choice.arm, choice.action, reward, n)
     learn(state.fit, choice.arm, choice.action, reward, n)
 
 
 @refit.register
-def refit_na_oful(policy: NAOFULParameters, state):
+def refit_na_oful(policy: NAOFUL, state):
     state.t[0] = state.sums.pulls.sum() + 1.0
-    rebuild(state.fit, state.sums, policy.strength / state.t[0] ** policy.decay)
-
-
-@update.register
-def update_na_oful(policy: NAOFULParameters, state, choice, reward, n):
-    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+    rebuild(state.fit, state.sums, policy.first_ridge / state.t[0] ** policy.decay)
 
 
 @diagnostics.register
-def diagnostics_na_oful(policy: NAOFULParameters, state):
-    fitted = describe_fit(LinearState(state.fit, state.sums.pulls, state.priority))
-    strength = policy.strength / float(state.t[0]) ** policy.decay
-    return {**fitted, "radius": norm_agnostic_radius(policy, state), "ridge": strength}
+def diagnostics_na_oful(policy: NAOFUL, state):
+    fitted = describe_fit(state.fit, state.sums.pulls)
+    ridge = policy.first_ridge / float(state.t[0]) ** policy.decay
+    return {**fitted, "radius": norm_agnostic_radius(policy, state), "ridge": ridge}

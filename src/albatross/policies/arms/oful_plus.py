@@ -20,7 +20,7 @@ from albatross import checks
 from albatross.compiling import compiled, generic
 from albatross.confidence import FORMS, bias_width, bias_widths, radius
 from albatross.linalg.vectors import dot, norm
-from albatross.models.ridge import Joint, absorb, bias_estimates, forget, joint, learn, ridge
+from albatross.models.ridge import Joint, absorb, bias_estimates, forget_theta, joint, learn, ridge
 from albatross.picking import tie_priority
 from albatross.protocol import diagnostics, init, resolve, score, update
 
@@ -167,7 +167,7 @@ def restart_means(fit, forced):
     for arm in range(fit.weight.size):
         fit.weight[arm] = min(fit.weight[arm], 1.0)
         fit.reward_sum[arm] = forced[arm, fit.theta.size]
-    forget(fit, 1.0)
+    forget_theta(fit, 1.0)
 
 
 @compiled

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from albatross.compiling import compiled, generic
+from albatross.protocol import update
 
 observe = generic("observe")  # observe(policy, state, choice, reward, n): what every play changes
 refit = generic("refit")  # refit(policy, state): what is brought up to date now and then
+
+
+class OnSchedule:
+    """A policy that says `observe` and `refit` instead of `update`; its state keeps the `sums` of all plays."""
+
+
+@update.register
+def update_on_schedule(policy: OnSchedule, state, choice, reward, n):
+    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
 
 
 @compiled

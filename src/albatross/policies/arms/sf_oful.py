@@ -12,7 +12,6 @@ all for an x that is not in the span of the plays: such arms are played first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,37 +23,24 @@ from albatross.linalg.vectors import dot
 from albatross.models.ellipsoid import centred, exact_leverages, unplayed
 from albatross.models.moments import Moments, moments, record, reduced, settle
 from albatross.models.ridge import Joint, Ridge, joint, learn, predict, ridge
-from albatross.policies.arms.linear import LinearState, describe_fit, nothing_learnt
-from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import check_state, diagnostics, init, resolve, score, update
+from albatross.options import Flag, Positive, Probability, Ties, policy
+from albatross.picking import tie_priority
+from albatross.policies.arms.linear import describe_fit, new_fit
+from albatross.policies.arms.schedule import OnSchedule, observe, refit
+from albatross.protocol import check_state, diagnostics, init, score
 
 _LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared and divided by it, are finite
 
 
-@dataclass(frozen=True, kw_only=True)
-class SFOFUL:
+@policy
+class SFOFUL(OnSchedule):
     """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1."""
 
-    sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    ridge: float = 1.0  #: weight of the penalty on the parameter's length
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
-        checks.probability("delta", self.delta)
-        checks.positive("ridge", self.ridge)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class SFOFULParameters(NamedTuple):
-    sigma: float
-    delta: float
-    strength: float
-    biases: int
-    random_ties: int
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class SFOFULState(NamedTuple):
@@ -65,32 +51,22 @@ class SFOFULState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-@resolve.register
-def resolve_sf_oful(policy: SFOFUL, n_arms, dim, horizon):
-    return SFOFULParameters(
-        float(policy.sigma),
-        float(policy.delta),
-        float(policy.ridge),
-        int(policy.biases),
-        int(policy.ties == "random"),
-    )
-
-
 @init.register
-def init_sf_oful(policy: SFOFULParameters, n_arms, dim, rng):
-    start = nothing_learnt(policy, n_arms, dim, rng)
+def init_sf_oful(policy: SFOFUL, n_arms, dim, rng):
     exact: Joint | Ridge = joint(n_arms, dim) if policy.biases else ridge(dim)
-    return SFOFULState(exact, start.fit, moments(n_arms, dim), np.array([float(dim), 0.0]), start.priority)
+    ridged = new_fit(n_arms, dim, strength=policy.ridge, biases=policy.biases)
+    unseen = np.array([float(dim), 0.0])
+    return SFOFULState(exact, ridged, moments(n_arms, dim), unseen, tie_priority(n_arms, policy.ties, rng))
 
 
 @compiled
 def norm_free_radius(policy, state):
     """What the noise alone can do, in the norm of V^-1."""
-    return ellipsoid_radius(state.ridged.log_det[0], 0.0, policy.delta, policy.sigma, policy.strength)
+    return ellipsoid_radius(state.ridged.log_det[0], 0.0, policy.delta, policy.sigma, policy.ridge)
 
 
 @score.register
-def score_sf_oful(policy: SFOFULParameters, state, offer, noise):
+def score_sf_oful(policy: SFOFUL, state, offer, noise):
     n_arms = offer.contexts.shape[0]
     rows = np.empty_like(offer.contexts)
     for arm in range(n_arms):
@@ -103,7 +79,7 @@ def score_sf_oful(policy: SFOFULParameters, state, offer, noise):
         for j in range(int(state.unseen[0])):
             outside[arm] += products[arm, j] ** 2
             products[arm, j] = 0.0
-    widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.strength))
+    widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.ridge))
     for arm in range(n_arms):
         if outside[arm] > state.unseen[1] or unplayed(state.exact, arm):
             widths[arm] = np.inf
@@ -120,7 +96,7 @@ def leads_outside(state, arm, x):
 
 
 @observe.register
-def observe_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
+def observe_sf_oful(policy: SFOFUL, state, choice, reward, n):
     opened = leads_outside(state, choice.arm, choice.action)
     record(state.sums, choice.arm, choice.action, reward, n)
     learn(state.ridged, choice.arm, choice.action, reward, n)
@@ -130,7 +106,7 @@ def observe_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
 
 
 @refit.register
-def refit_sf_oful(policy: SFOFULParameters, state):
+def refit_sf_oful(policy: SFOFUL, state):
     gram, cross = reduced(state.sums, 0.0 if policy.biases else np.inf)
     spectrum, basis = np.linalg.eigh(gram)
     floor = max(cross.size * 2.0**-52 * spectrum[-1], _LEAST)
@@ -142,24 +118,18 @@ def refit_sf_oful(policy: SFOFULParameters, state):
     settle(state.exact, spectrum, basis, cross)
 
 
-@update.register
-def update_sf_oful(policy: SFOFULParameters, state, choice, reward, n):
-    learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
-
-
 @check_state.register
-def check_state_sf_oful(policy: SFOFULParameters, state):
+def check_state_sf_oful(policy: SFOFUL, state):
     checks.indices("unseen", state.unseen[..., 0], state.exact.root.shape[-1])
 
 
 @diagnostics.register
-def diagnostics_sf_oful(policy: SFOFULParameters, state):
-    fit = LinearState(state.exact, state.sums.pulls, state.priority)
-    radius = norm_free_radius(policy, state)
-    return {**describe_fit(fit), "radius": radius, "norm_bound": norm_certificate(policy, state, radius)}
+def diagnostics_sf_oful(policy: SFOFUL, state):
+    fitted, radius = describe_fit(state.exact, state.sums.pulls), norm_free_radius(policy, state)
+    return {**fitted, "radius": radius, "norm_bound": norm_certificate(policy, state, radius)}
 
 
-def norm_certificate(policy: SFOFULParameters, state: SFOFULState, radius: float) -> float:
+def norm_certificate(policy: SFOFUL, state: SFOFULState, radius: float) -> float:
     """What |theta*| cannot exceed: |theta_hat| and the longest half-axis of the set; infinite before the plays span."""
     if state.unseen[0] > 0.0:
         return math.inf
@@ -168,5 +138,5 @@ def norm_certificate(policy: SFOFULParameters, state: SFOFULState, radius: float
     if isinstance(state.exact, Joint):
         played = state.exact.weight > 0.0
         leaked = state.exact.context_sum[played] / state.exact.weight[played, None]
-    squared_axes = inverse + policy.strength * inverse @ (np.eye(len(inverse)) + leaked.T @ leaked) @ inverse
+    squared_axes = inverse + policy.ridge * inverse @ (np.eye(len(inverse)) + leaked.T @ leaked) @ inverse
     return float(np.linalg.norm(state.exact.theta) + radius * math.sqrt(np.linalg.eigvalsh(squared_axes)[-1]))

@@ -19,9 +19,8 @@ import numpy as np
 
 from albatross import bounds, checks
 from albatross.compiling import compiled, generic
-from albatross.models.ridge import forget
 from albatross.picking import pick_uniformly
-from albatross.policies.arms.linucb import LinUCBParameters
+from albatross.policies.arms.linucb import LinUCB
 from albatross.policies.exploration import (
     EXPLORED,
     FOUND,
@@ -51,6 +50,7 @@ from albatross.protocol import (
     diagnostics,
     init,
     noise_size,
+    reset,
     resolve,
     select,
     tag_size,
@@ -120,7 +120,7 @@ def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
     lengths = phase_lengths(first_phase, policy.growth, horizon)
     told = np.array([_told(policy, n_arms, dim, lengths, phase) for phase in range(len(lengths))])
     ties = int(policy.ties == "random")
-    inner: Any = LinUCBParameters(1.0, 1.0, 0, ties)
+    inner: Any = resolve(LinUCB(biases=False, ties=policy.ties), n_arms, dim, horizon)
     if policy.inner != "linucb":
         kind = SupLinRelParameters if policy.inner == "suplinrel" else SupLinUCBParameters
         inner = kind(1.0, int(told[:, 1].max()), 1.0, 1.0, ties)
@@ -165,9 +165,9 @@ def sup_lin_ucb_in_phase(inner: SupLinUCBParameters, told):
 
 
 @in_phase.register
-def linucb_in_phase(inner: LinUCBParameters, told):
+def linucb_in_phase(inner: LinUCB, told):
     # LinUCB with ridge 1 on features and rewards divided by b is LinUCB with ridge b^2 on them as they are.
-    return LinUCBParameters(told[2] * told[3], told[3] * told[3], 0, inner.random_ties)
+    return inner._replace(alpha=told[2] * told[3], ridge=told[3] * told[3])  # type: ignore[attr-defined]
 
 
 @start_anew.register
@@ -194,9 +194,8 @@ def start_sup_lin_ucb(inner: SupLinUCBParameters, state):
 
 
 @start_anew.register
-def start_linucb(inner: LinUCBParameters, state):
-    forget(state.fit, inner.strength)
-    state.pulls.fill(0.0)
+def start_linucb(inner: LinUCB, state):
+    reset(inner, state)
 
 
 @init.register

@@ -30,7 +30,7 @@ from albatross.compiling import compiled
 from albatross.models.ridge import forget
 from albatross.picking import pick_uniformly, uniform_from_normal
 from albatross.policies.arms.linear import LinearState
-from albatross.policies.arms.linucb import LinUCBParameters
+from albatross.policies.arms.linucb import LinUCB
 from albatross.policies.exploration import in_map
 from albatross.protocol import (
     Choice,
@@ -76,7 +76,7 @@ class ModCB:
 
 
 class ModCBParameters(NamedTuple):
-    base: LinUCBParameters
+    base: Any
     dims: np.ndarray  # (M,) int64
     delta: float
     exponent: float
@@ -104,7 +104,7 @@ def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
         raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
     known = policy.covariance is not None
     return ModCBParameters(
-        base=LinUCBParameters(float(policy.alpha), float(policy.ridge), 0, 1),
+        base=resolve(LinUCB(alpha=policy.alpha, ridge=policy.ridge, biases=False), n_arms, dim, horizon),
         dims=np.array(policy.dims, np.int64),
         delta=float(policy.delta),
         exponent=float(policy.exponent),
@@ -274,7 +274,7 @@ def compare_maps(policy, state):
             state.history[row, 2] = dim
             state.clock[_SWITCHES] += 1
             state.clock[_MODEL] = larger
-            forget(state.base.fit, policy.base.strength)
+            forget(state.base.fit, policy.base.ridge)
             return
 
 
