@@ -6,8 +6,19 @@ import numpy as np
 
 from albatross import Agent
 from albatross.environments.ball import draw_luck
-from albatross.models.ball_fit import narrow
-from albatross.protocol import Rounds, begin, draw, init
+from albatross.protocol import (
+    Offer,
+    Rounds,
+    begin,
+    draw,
+    init,
+    mean_reward,
+    noise_size,
+    resolve,
+    select,
+    track,
+    update_tracking,
+)
 from albatross.simulation import _CHUNK_BYTES, _ROUNDS_AT_ONCE, streams
 from albatross.states import leaves
 
@@ -20,17 +31,34 @@ def agent_on_stream(policy, env, *, seed, trial=0):
     return agent
 
 
-def agent_on_ball(policy, env, *, seed, decisions, trial=0):
-    """An agent whose state looks with theta* only, as in a simulation, and the luck of its rounds."""
-    agent = Agent(policy, dim=env.dim)
-    env_rng, agent._rng, _ = streams(seed, trial)
+def regret_on_ball(policy, env, *, horizon, seed, trial=0):
+    """Cumulative regret (horizon,) of a policy on the ball, verb by verb as `simulate` plays it without blocks."""
+    env_rng, rng, _ = streams(seed, trial)
     instance = begin(env, env_rng)
-    state = init(agent._parameters, 1, env.dim, agent._rng)
-    agent._state = narrow(agent._parameters, state, instance.theta[None, :])
-    luck = []
-    while len(luck) < decisions:
-        luck.extend(draw_luck(instance, _ROUNDS_AT_ONCE, env_rng))
-    return agent, luck
+    parameters = resolve(policy, 1, env.dim, horizon)
+    state, tracked = track(parameters, init(parameters, 1, env.dim, rng), instance.theta)
+    luck = np.concatenate([draw_luck(instance, _ROUNDS_AT_ONCE, env_rng) for _ in range(0, horizon, _ROUNDS_AT_ONCE)])
+    offer = Offer(np.zeros((1, env.dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+    total, regret = 0.0, []
+    for t in range(horizon):
+        choice = select(parameters, state, offer, rng.standard_normal(noise_size(parameters, 1, env.dim)))
+        mean = mean_reward(parameters, state, choice, tracked)
+        update_tracking(parameters, state, choice, mean + env.noise_sd * luck[t], 1, tracked)
+        total += np.linalg.norm(instance.theta) - mean
+        regret.append(total)
+    return regret
+
+
+def tracked_play(policy, theta, *, rounds):
+    """All arrays of a state, as bytes, after rounds that are simulated with theta* but rewarded regardless of it."""
+    dim, rng = len(theta), np.random.default_rng(0)
+    parameters = resolve(policy, 1, dim, rounds)
+    state, tracked = track(parameters, init(parameters, 1, dim, rng), np.array(theta))
+    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+    for _ in range(rounds):
+        choice = select(parameters, state, offer, rng.standard_normal(noise_size(parameters, 1, dim)))
+        update_tracking(parameters, state, choice, rng.standard_normal(), 1, tracked)
+    return {name: array.tobytes() for name, array in leaves(state)}
 
 
 def rounds_of(env, *, horizon, seed, trial=0):

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 from processes import LIMIT
-from stepping import agent_on_ball, agent_on_stream, rounds_of, same_state, state_of
+from stepping import agent_on_stream, regret_on_ball, rounds_of, same_state, state_of, tracked_play
 from variants import (
     DIM,
     HORIZON,
@@ -271,14 +271,14 @@ def test_its_repr_makes_it_again_and_equality_is_by_type_and_value(name):
 def test_on_the_ball_stepping_equals_the_compiled_loop_bit_for_bit(name):
     env, policy = easy_problem(name), VARIANTS[name]
     run = simulate(policy, env, horizon=HORIZON, seed=3, record=HORIZON, blocks=False)
-    agent, luck = agent_on_ball(policy, env, seed=3, decisions=HORIZON)
-    total, regret = 0.0, []
-    for t in range(HORIZON):
-        mean = (decision := agent.select()).action[0]
-        agent.update(decision, mean + SIGMA * luck[t])
-        total += np.linalg.norm(env.theta) - mean
-        regret.append(total)
+    regret = regret_on_ball(policy, env, horizon=HORIZON, seed=3)
     assert regret == run.regret[0].tolist()
+
+
+@every_policy_on_the_ball
+def test_on_the_ball_it_learns_from_rewards_alone_whatever_theta_is(name):
+    one, other = (tracked_play(VARIANTS[name], theta, rounds=60) for theta in ([0.8, 0.0, -0.6], [0.1, 0.2, 0.3]))
+    assert one == other
 
 
 @every_policy_on_the_ball

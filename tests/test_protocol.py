@@ -13,7 +13,6 @@ import pytest
 from numba.extending import overload
 
 from albatross import Agent, Fleet, environments, policies, simulate
-from albatross.compiling import entry
 from albatross.evaluation import probabilities, replay
 from albatross.picking import arm_to_retry, pick_best, pick_uniformly, tie_priority, uniform_from_normal
 from albatross.protocol import (
@@ -23,6 +22,7 @@ from albatross.protocol import (
     hold,
     init,
     noise_size,
+    on_ball,
     resolve,
     score,
     select,
@@ -279,29 +279,17 @@ def update_compass(policy: Compass, state, choice, reward, n):
     state.plays[0] += n
 
 
-@entry
-def play_in_blocks(policy, state, offer, theta, horizon, noise):
-    """Blocks of one action: the sum of n rewards is one Gaussian number."""
-    played, blocks = 0, 0
-    while played < horizon:
-        choice = select(policy, state, offer, noise[:0])
-        n = min(hold(policy, state, choice), horizon - played)
-        reward = n * np.dot(theta, choice.action) + np.sqrt(n) * noise[blocks]
-        update(policy, state, choice, reward, n)
-        played += n
-        blocks += 1
-    return blocks
+@on_ball.register
+def on_ball_compass(policy: Compass):
+    return True
 
 
-def test_vector_actions_are_played_in_blocks():
-    policy = Compass()
-    state = init(policy, 0, 3, None)
-    nothing = Offer(np.empty((0, 3)), np.empty(0, bool), np.empty(0, np.int64), -1)
-    noise = np.random.default_rng(0).standard_normal(200)
-    blocks = play_in_blocks(policy, state, nothing, np.array([1.0, 0.0, 0.0]), 10**9, noise)
-    assert state.plays[0] == 10**9
-    assert blocks < 60
-    assert abs(state.moment[0] / 10**9 - 1.0) < 1e-3
+def test_vector_actions_are_played_in_blocks_and_rewarded_by_theta_times_action():
+    env = environments.Ball(dim=3, theta=[0.6, 0.8, 0.0], noise_sd=1.0)
+    run = simulate(Compass(), env, horizon=10**9, record=[10**9])
+    assert run.diagnostics[0]["plays"] == 10**9
+    assert run.diagnostics[0]["moment"][0] == pytest.approx(0.6e9, rel=1e-3)  # it stays on the axis it begins with
+    assert run.regret[0, -1] == pytest.approx(0.4e9)
 
 
 def test_a_choice_stays_for_one_round_unless_the_policy_says_otherwise():

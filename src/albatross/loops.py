@@ -13,7 +13,7 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.picking import arm_to_retry
-from albatross.protocol import Choice, Offer, is_sound, select, update
+from albatross.protocol import Choice, Offer, hold, is_sound, mean_reward, select, update, update_tracking
 from albatross.states import state_of
 
 # --------------------------------------------------------------------------------------------- one decision, one reward
@@ -165,6 +165,40 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
             tally.reward[row] = tally.totals[1]
             tally.recorded[0] = row + 1
     return n
+
+
+@compiled
+def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
+    """Play actions of the unit ball, one for each row of `noise`; theta* is `tracked` beside the state.
+
+    With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
+    Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
+    it has given the block's: mean its share, variance p (m - p) / m for the first p of m plays, made of `cuts`. So
+    what is recorded changes no number.
+    """
+    played = progress[0]
+    for decision in range(noise.shape[0]):
+        if played == horizon:
+            break
+        choice = select(policy, state, offer, noise[decision])
+        mean = mean_reward(policy, state, choice, tracked)
+        n = min(hold(policy, state, choice), horizon - played) if blocks else 1
+        fortune = noise_sd * np.sqrt(n) * luck[decision]  # of all n plays
+        done, so_far = 0, 0.0
+        while tally.recorded[0] < tally.rounds.size and tally.rounds[tally.recorded[0]] <= played + n:
+            row = tally.recorded[0]
+            left, plays = n - done, tally.rounds[row] - played - done
+            bridge = noise_sd * np.sqrt(plays * ((left - plays) / left)) * cuts[row]
+            so_far = fortune if plays == left else so_far + (fortune - so_far) * (plays / left) + bridge
+            done += plays
+            tally.regret[row] = tally.totals[0] + done * (best - mean)
+            tally.reward[row] = tally.totals[1] + (done * mean + so_far)
+            tally.recorded[0] = row + 1
+        played += n
+        tally.totals[0] += n * (best - mean)
+        tally.totals[1] += n * mean + fortune
+        update_tracking(policy, state, choice, n * mean + fortune, n, tracked)
+    progress[0] = played
 
 
 # -------------------------------------------------------------------------------------------------------- rows of a log

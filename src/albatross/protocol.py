@@ -40,7 +40,7 @@ class Choice(NamedTuple):
     """What a policy chose, and all that `update` will need to know of it however late the reward comes."""
 
     arm: int
-    action: np.ndarray  # (d,) the arm's context, or the vector that was chosen
+    action: np.ndarray  # (d,) the arm's context, or the vector that was chosen; empty where `track` left out the axes
     score: float  # what the policy maximised
     width: float  # the part of the score that is exploration
     propensity: float  # probability of this choice, NaN where it is not known
@@ -87,6 +87,17 @@ def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
 def on_ball(policy: Any) -> bool:
     """Whether the policy's arms are the vectors of the unit ball."""
     return False
+
+
+@python_verb
+def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
+    """Prepare a simulation on the unit ball: the state to play with, and theta* as the simulation keeps it.
+
+    Called before the first round. What is tracked stands beside the state and never in it: `select` and `update` do not
+    see theta*. A policy that knows its actions in a basis of its own may leave the world's axes out of its state and
+    have theta* follow its basis instead: it registers `track`, `mean_reward` and `update_tracking`.
+    """
+    return state, theta[None, :]
 
 
 @python_verb
@@ -150,9 +161,21 @@ def _hold_once(policy, state, choice):
     return 1
 
 
+def _theta_times_action(policy, state, choice, tracked):
+    return (tracked @ choice.action)[0]
+
+
+def _update_alone(policy, state, choice, reward, n, tracked):
+    update(policy, state, choice, reward, n)
+
+
 select = generic("select", _select_by_score)  # select(policy, state, offer, noise) -> Choice; writes nothing
 update = generic("update")  # update(policy, state, choice, reward, n): learns from n plays that brought `reward` in sum
 hold = generic("hold", _hold_once)  # hold(policy, state, choice) -> rounds for which the choice stays as it is
+# mean_reward(policy, state, choice, tracked) -> <theta*, action>, by what `track` returned
+mean_reward = generic("mean_reward", _theta_times_action)
+# update_tracking(policy, state, choice, reward, n, tracked): `update`, with theta* turned into the policy's new basis
+update_tracking = generic("update_tracking", _update_alone)
 reset = generic("reset")  # reset(policy, state): back to before the first round, in place, for policies that can
 
 

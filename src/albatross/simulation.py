@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.environments.ball import Ball, BallInstance, draw_luck
-from albatross.loops import Tally, play
-from albatross.models.ball_fit import narrow
+from albatross.loops import Tally, play, play_ball
 from albatross.protocol import (
     Offer,
     Rounds,
@@ -32,15 +31,13 @@ from albatross.protocol import (
     describe,
     diagnostics,
     draw,
-    hold,
     init,
     is_policy,
     noise_size,
     on_ball,
     refuse_choice,
     resolve,
-    select,
-    update,
+    track,
 )
 from albatross.states import leaves
 
@@ -69,40 +66,6 @@ class Run:
             f"Run({self.policy!r}: {len(final)} trials, regret {final.mean():,.1f} +- "
             f"{final.std(ddof=1 if len(final) > 1 else 0):,.1f} after {self.rounds[-1]:,} rounds)"
         )
-
-
-@compiled
-def play_ball(policy, state, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
-    """Play actions of the unit ball, one for each row of `noise`; the state looks with theta* only.
-
-    With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
-    Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
-    it has given the block's: mean its share, variance p (m - p) / m for the first p of m plays, made of `cuts`. So
-    what is recorded changes no number.
-    """
-    played = progress[0]
-    for decision in range(noise.shape[0]):
-        if played == horizon:
-            break
-        choice = select(policy, state, offer, noise[decision])
-        mean = choice.action[0]
-        n = min(hold(policy, state, choice), horizon - played) if blocks else 1
-        fortune = noise_sd * np.sqrt(n) * luck[decision]  # of all n plays
-        done, so_far = 0, 0.0
-        while tally.recorded[0] < tally.rounds.size and tally.rounds[tally.recorded[0]] <= played + n:
-            row = tally.recorded[0]
-            left, plays = n - done, tally.rounds[row] - played - done
-            bridge = noise_sd * np.sqrt(plays * ((left - plays) / left)) * cuts[row]
-            so_far = fortune if plays == left else so_far + (fortune - so_far) * (plays / left) + bridge
-            done += plays
-            tally.regret[row] = tally.totals[0] + done * (best - mean)
-            tally.reward[row] = tally.totals[1] + (done * mean + so_far)
-            tally.recorded[0] = row + 1
-        played += n
-        tally.totals[0] += n * (best - mean)
-        tally.totals[1] += n * mean + fortune
-        update(policy, state, choice, n * mean + fortune, n)
-    progress[0] = played
 
 
 def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
@@ -241,7 +204,7 @@ def _play_on_ball(
     luck_state = env_rng.bit_generator.state
     decisions = _BLOCKS_AT_ONCE if setting.blocks else _ROUNDS_AT_ONCE
     for player in players:
-        player.state = narrow(player.parameters, player.state, theta[None, :])
+        player.state, tracked = track(player.parameters, player.state, theta)
         env_rng.bit_generator.state = luck_state
         progress = np.zeros(1, np.int64)
         while progress[0] < setting.horizon:
@@ -252,7 +215,7 @@ def _play_on_ball(
             before = int(progress[0])
             player.play(
                 play_ball,
-                *(offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
+                *(tracked, offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
                 *(noise, luck, cuts, player.tally, progress),
             )
             setting.advance((int(progress[0]) - before) / len(players))

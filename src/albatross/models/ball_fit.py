@@ -1,8 +1,8 @@
 """What the policies on the unit ball share: ridge regression in V's own eigenbasis, and rare switching.
 
-The world looks at an action through some vectors, the rows of `lookout`. For an agent these are all d coordinate axes,
-so what it sees is the action itself. A simulation needs nothing of an action but its mean reward: there the only row is
-theta*, what it sees is <theta*, action>, and carrying that one vector along makes an update of the eigenbasis O(d^2).
+An action is known by its coordinates in that basis. An agent must know it as a vector of the world: its fit carries all
+d coordinate axes along, and an update costs O(d^3). A simulation needs nothing of an action but its mean reward: its
+fit carries no axis, theta* is `Tracked` beside it in the same basis, and an update costs O(d^2).
 
 Rarely switching (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): an action is kept until det V has grown by more
 than a factor 1 + C since it was chosen; n more plays multiply det V by 1 + n ||x||^2_{V^-1}, so the number is known
@@ -12,7 +12,6 @@ beforehand and all of them may be played as one block. C = 0 chooses anew every 
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,20 +25,28 @@ SIZE, VERSION, CHOSEN, SWITCHES = 0, 1, 2, 3  # places in the clock
 OWN = 2  # places in a tag: the version of the basis and the number of switches; the action's coordinates follow
 _SLACK = 1e-9  # of a determinant: where it equals 1 + C in exact arithmetic, rounding must not decide
 _ROUNDS_COUNTED = 2.0**53
-MOMENT, ACTION, SEEN = 0, 1, 2  # rows of what is carried; from SEEN on the lookout
+MOMENT, ACTION, AXES = 0, 1, 2  # rows of what is carried; from AXES on the world's axes
 
 
 class BallFit(NamedTuple):
     values: np.ndarray  # (d,) eigenvalues of V, the first k in use
-    carried: np.ndarray  # (2 + m, d) in V's eigenbasis: sum of x y, the action that is kept, the lookout
-    lookout: np.ndarray  # (m, d) in the world's coordinates
-    kept: np.ndarray  # (m,) what the world sees of the action that is kept: the same to the last bit while it is
+    carried: np.ndarray  # (2 + m, d) in V's eigenbasis: sum of x y, the action that is kept, the world's axes
+    lookout: np.ndarray  # (m, d) the axes; m is d for an agent and 0 in a simulation
+    kept: np.ndarray  # (m,) the action that is kept, in the world: the same to the last bit while it is
     clock: np.ndarray  # (4,) int64: k; how often the basis has turned; 1 while an action is kept; switches
     log_det: np.ndarray  # (2,) ln det V - ln det V_0; det V over what it was when the kept action was chosen
 
 
+class Tracked(NamedTuple):
+    """theta* of a simulation, or nothing (m = 0): beside a fit and never in it."""
+
+    theta: np.ndarray  # (m, d) in the world
+    turned: np.ndarray  # (m, d) in V's eigenbasis
+    kept: np.ndarray  # (m,) mean reward of the action that is kept: the same to the last bit while it is
+
+
 def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
-    """Nothing learnt yet, on the coordinates of `support`, seen by an agent."""
+    """Nothing learnt yet, on the coordinates of `support`, with all axes."""
     fit = BallFit(
         values=np.zeros(dim),
         carried=np.zeros((2 + dim, dim)),
@@ -52,19 +59,18 @@ def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
     return fit
 
 
-def look_through(fit: BallFit, vectors: np.ndarray) -> BallFit:
-    """The same fit before its first round, seen by a world that looks with `vectors` (m, d) only."""
-    k = fit.clock[SIZE]
-    carried = np.zeros((2 + len(vectors), fit.values.size))
-    # Before the first round the eigenbasis is the first k of the support's axes, in order.
-    carried[SEEN:, :k] = vectors @ fit.lookout.T @ fit.carried[SEEN:, :k]
-    return fit._replace(carried=carried, lookout=np.ascontiguousarray(vectors), kept=np.zeros(len(vectors)))
+def track_theta(fit: BallFit, theta: np.ndarray) -> tuple[BallFit, Tracked]:
+    """The same fit before its first round without axes, and theta* in its basis."""
+    dim = fit.values.size
+    lean = fit._replace(carried=np.zeros((AXES, dim)), lookout=np.empty((0, dim)), kept=np.empty(0))
+    return lean, Tracked(theta[None, :], theta[None, :] @ fit.carried[AXES:], np.zeros(1))
 
 
-@singledispatch
-def narrow(policy: Any, state: Any, vectors: np.ndarray) -> Any:
-    """A state before its first round as a world sees it that looks with `vectors` only."""
-    raise TypeError(f"{type(policy).__name__} does not play on the ball")
+@compiled
+def nothing_tracked(fit):
+    """For an update outside of a simulation."""
+    nothing = np.empty((0, fit.values.size))
+    return Tracked(nothing, nothing, np.empty(0))
 
 
 @compiled
@@ -77,7 +83,7 @@ def start_over(fit, support, strength):
             fit.carried[MOMENT, k] = 0.0
             fit.carried[ACTION, k] = 0.0
             for row in range(fit.lookout.shape[0]):
-                fit.carried[SEEN + row, k] = fit.lookout[row, j]
+                fit.carried[AXES + row, k] = fit.lookout[row, j]
             k += 1
     fit.clock[SIZE] = k
     fit.clock[VERSION] += 1
@@ -86,25 +92,44 @@ def start_over(fit, support, strength):
 
 
 @compiled
+def start_tracking(tracked, support):
+    """theta* in the basis of a fit that starts over on the coordinates of `support`."""
+    k = 0
+    for j in range(support.size):
+        if support[j]:
+            for row in range(tracked.theta.shape[0]):
+                tracked.turned[row, k] = tracked.theta[row, j]
+            k += 1
+
+
+@compiled
 def offer_action(fit, coordinates, score, width, propensity):
-    """The choice of an action by its coordinates in the eigenbasis, with what the world sees of it."""
+    """The choice of an action by its coordinates in the eigenbasis, and as a vector where the fit has axes."""
     k = fit.clock[SIZE]
     tag = np.zeros(OWN + fit.values.size)
     tag[0] = fit.clock[VERSION]
     tag[1] = fit.clock[SWITCHES]
     for j in range(k):
         tag[OWN + j] = coordinates[j]
-    seen = fit.kept.copy() if fit.clock[CHOSEN] else look_at(fit, coordinates)
-    return Choice(0, seen, score, width, propensity, tag)
+    action = fit.kept.copy() if fit.clock[CHOSEN] else in_world(fit.carried[AXES:], coordinates)
+    return Choice(0, action, score, width, propensity, tag)
 
 
 @compiled
-def look_at(fit, coordinates):
-    """What the world sees of an action."""
-    seen = np.empty(fit.lookout.shape[0])
+def in_world(axes, coordinates):
+    """The products of an action with the vectors whose coordinates are the rows of `axes`."""
+    seen = np.empty(axes.shape[0])
     for row in range(seen.size):
-        seen[row] = np.dot(fit.carried[SEEN + row, : coordinates.size], coordinates)
+        seen[row] = np.dot(axes[row, : coordinates.size], coordinates)
     return seen
+
+
+@compiled
+def tracked_mean(fit, choice, tracked):
+    """<theta*, action>."""
+    if fit.clock[CHOSEN]:
+        return tracked.kept[0]
+    return in_world(tracked.turned, choice.tag[OWN : OWN + fit.clock[SIZE]])[0]
 
 
 @compiled
@@ -115,12 +140,15 @@ def estimated_mean(fit, coordinates):
 
 
 @compiled
-def keep_action(fit, coordinates, seen):
-    """From now on this action, of which the world sees so much, is played until det V has grown enough."""
+def keep_action(fit, tracked, coordinates, action):
+    """From now on this action, by coordinates and in the world, is played until det V has grown enough."""
     for j in range(coordinates.size):
         fit.carried[ACTION, j] = coordinates[j]
-    for row in range(seen.size):
-        fit.kept[row] = seen[row]
+    for row in range(action.size):
+        fit.kept[row] = action[row]
+    means = in_world(tracked.turned, coordinates)
+    for row in range(means.size):
+        tracked.kept[row] = means[row]
     fit.clock[CHOSEN] = 1
     fit.log_det[1] = 1.0
 
@@ -146,15 +174,15 @@ def plays_until_switch(fit, choice, switch):
 
 
 @compiled
-def learn_action(fit, choice, reward, n, switch):
+def learn_action(fit, tracked, choice, reward, n, switch):
     """n plays of a choice that brought `reward` in sum."""
     k = fit.clock[SIZE]
     coordinates = choice.tag[OWN : OWN + k].copy()
     current = choice.tag[0] == fit.clock[VERSION]
-    if not current:  # of an earlier basis, or somebody else's: an agent sees all of it
-        coordinates = choice.action @ np.ascontiguousarray(fit.carried[SEEN:, :k])
+    if not current:  # of an earlier basis, or somebody else's: only an agent has such, and it has the axes
+        coordinates = choice.action @ np.ascontiguousarray(fit.carried[AXES:, :k])
     if not fit.clock[CHOSEN] and choice.tag[1] == fit.clock[SWITCHES]:  # made since the last switch
-        keep_action(fit, coordinates, choice.action)
+        keep_action(fit, tracked, coordinates, choice.action)
     # By count, not by comparing determinants: past 1e14 rounds a play changes them by less than rounding.
     over = current and n >= plays_until_switch(fit, choice, switch)
     growth = 1.0 + n * width_squared(fit, coordinates)
@@ -162,11 +190,28 @@ def learn_action(fit, choice, reward, n, switch):
     fit.log_det[1] *= growth
     for j in range(k):
         fit.carried[MOMENT, j] += reward * coordinates[j]
-    rank_one_update(fit.values[:k], fit.carried[:, :k], math.sqrt(n) * coordinates)
+    turn_basis(fit, tracked, math.sqrt(n) * coordinates)
     fit.clock[VERSION] += 1
     if fit.clock[CHOSEN] and (over or fit.log_det[1] > (1.0 + switch) * (1.0 + _SLACK)):
         fit.clock[CHOSEN] = 0
         fit.clock[SWITCHES] += 1
+
+
+@compiled
+def turn_basis(fit, tracked, z):
+    """V += z z', with all that is carried and tracked in the new eigenbasis."""
+    own, k = fit.carried.shape[0], z.size
+    together = np.empty((own + tracked.turned.shape[0], k))  # one product turns all of them
+    for row in range(together.shape[0]):
+        for j in range(k):
+            together[row, j] = fit.carried[row, j] if row < own else tracked.turned[row - own, j]
+    rank_one_update(fit.values[:k], together, z)
+    for row in range(together.shape[0]):
+        for j in range(k):
+            if row < own:
+                fit.carried[row, j] = together[row, j]
+            else:
+                tracked.turned[row - own, j] = together[row, j]
 
 
 def check_fit(fit: BallFit, most: int) -> None:
@@ -175,7 +220,7 @@ def check_fit(fit: BallFit, most: int) -> None:
 
 
 def describe_ball(fit: BallFit) -> dict[str, Any]:
-    """theta_hat where all of it is seen, V's eigenvalues and log-determinant, switches."""
+    """theta_hat where the fit has axes, V's eigenvalues and log-determinant, switches."""
     k = int(fit.clock[SIZE])
     found: dict[str, Any] = {
         "dimension": k,
@@ -184,5 +229,5 @@ def describe_ball(fit: BallFit) -> dict[str, Any]:
         "switches": int(fit.clock[SWITCHES]),
     }
     if len(fit.lookout) == fit.values.size:
-        found["theta_hat"] = fit.carried[SEEN:, :k] @ (fit.carried[MOMENT, :k] / fit.values[:k])
+        found["theta_hat"] = fit.carried[AXES:, :k] @ (fit.carried[MOMENT, :k] / fit.values[:k])
     return found

@@ -22,7 +22,7 @@ from albatross import checks
 from albatross.compiling import compiled, generic
 from albatross.confidence import ellipsoid_radius
 from albatross.linalg.vectors import norm
-from albatross.models.ball_fit import OWN, SIZE, SWITCHES, look_through, narrow, start_over
+from albatross.models.ball_fit import OWN, SIZE, SWITCHES, nothing_tracked, start_over, start_tracking
 from albatross.picking import uniform_from_normal
 from albatross.policies.ball.ball_lints import BallLinTSParameters
 from albatross.policies.ball.ball_oful import BallOFULParameters, BallState
@@ -51,12 +51,15 @@ from albatross.protocol import (
     diagnostics,
     hold,
     init,
+    mean_reward,
     noise_size,
     on_ball,
     resolve,
     select,
     tag_size,
+    track,
     update,
+    update_tracking,
 )
 
 _LAWS = ("sphere", "ball", "gaussian")
@@ -152,10 +155,17 @@ def init_alb_dim(policy: ALBDimParameters, n_arms, dim, rng):
     )
 
 
-@narrow.register
-def narrow_alb_dim(policy: ALBDimParameters, state, vectors):
-    inner = state.inner._replace(fit=look_through(state.inner.fit, vectors))
-    return state._replace(inner=inner)
+@track.register
+def track_alb_dim(policy: ALBDimParameters, state, theta):
+    inner, tracked = track(policy.first, state.inner, theta)
+    return state._replace(inner=inner), tracked
+
+
+@mean_reward.register
+def mean_reward_alb_dim(policy: ALBDimParameters, state, choice, tracked):
+    if choice.action.size:  # 0 or explored, not the inner policy's
+        return (tracked.theta @ choice.action)[0]
+    return mean_reward(policy.first, state.inner, inner_choice(choice), tracked)
 
 
 @noise_size.register
@@ -215,13 +225,10 @@ def select_alb_dim(policy: ALBDimParameters, state, offer, noise):
     tag = np.zeros(2 + OWN + dim)
     tag[0] = state.clock[PHASE]
     if exploring(policy, state):
-        action = random_action(policy.law, noise)
         tag[1] = 1.0
-        for j in range(dim):
-            tag[2 + j] = action[j]
-        return Choice(0, fit.lookout @ action, 0.0, 0.0, np.nan, tag)
+        return Choice(0, random_action(policy.law, noise), 0.0, 0.0, np.nan, tag)
     if fit.clock[SIZE] == 0:
-        return Choice(0, np.zeros(fit.lookout.shape[0]), 0.0, 0.0, 1.0, tag)
+        return Choice(0, np.zeros(dim), 0.0, 0.0, 1.0, tag)
     choice = select(in_phase(policy.first, state.clock[PHASE]), state.inner, offer, noise)
     for j in range(choice.tag.size):
         tag[2 + j] = choice.tag[j]
@@ -246,26 +253,29 @@ def hold_alb_dim(policy: ALBDimParameters, state, choice):
 
 @update.register
 def update_alb_dim(policy: ALBDimParameters, state, choice, reward, n):
+    update_tracking(policy, state, choice, reward, n, nothing_tracked(state.inner.fit))
+
+
+@update_tracking.register
+def update_tracking_alb_dim(policy: ALBDimParameters, state, choice, reward, n, tracked):
     state.pulls[0] += n
     current = choice.tag[0] == state.clock[PHASE]
-    if np.isnan(choice.tag[0]):  # somebody else's: a sample like any other
+    if np.isnan(choice.tag[0]) or choice.tag[1] == 1.0:  # somebody else's play is a sample like any other
         state.clock[SAMPLES] += n
         add_sample(state.gram, state.cross, choice.action, reward, n)
-    elif choice.tag[1] == 1.0:
-        state.clock[SAMPLES] += n
-        add_sample(state.gram, state.cross, choice.tag[2 : 2 + state.cross.size], reward, n)
         if current:
             state.clock[EXPLORED] += n
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
         state.clock[PLAYED] += n
         if state.inner.fit.clock[SIZE] > 0:
-            update(in_phase(policy.first, state.clock[PHASE]), state.inner, inner_choice(choice), reward, n)
+            inner = in_phase(policy.first, state.clock[PHASE])
+            update_tracking(inner, state.inner, inner_choice(choice), reward, n, tracked)
     if explored(policy, state):
-        end_phase(policy, state)
+        end_phase(policy, state, tracked)
 
 
 @compiled
-def end_phase(policy, state):
+def end_phase(policy, state, tracked):
     """D_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
     phase = state.clock[PHASE]
     fit = state.inner.fit
@@ -286,6 +296,7 @@ def end_phase(policy, state):
     begin_phase(state)
     fit.clock[SWITCHES] = 0
     start_over(fit, support, policy.first.strength)
+    start_tracking(tracked, support)
 
 
 @check_state.register

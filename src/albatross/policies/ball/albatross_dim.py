@@ -21,7 +21,6 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.linalg.vectors import norm
-from albatross.models.ball_fit import narrow
 from albatross.models.soft_support import INCLUSION, INFORMATION, MEAN, SPREAD, nothing_known, revise
 from albatross.picking import pick_uniformly
 from albatross.policies.exploration import add_sample
@@ -63,7 +62,6 @@ class AlbatrossDimParameters(NamedTuple):
 
 
 class AlbatrossDimState(NamedTuple):
-    lookout: np.ndarray  # (m, d) what the world looks with, see ball_fit
     columns: np.ndarray  # (d,) int64, of the Hadamard matrix of order n
     served: np.ndarray  # (n,) int64, how often a reward came for each of its rows
     tally: np.ndarray  # (n, 2, 2) plays and sum of rewards by row and sign, since the belief was renewed
@@ -89,7 +87,6 @@ def resolve_albatross_dim(policy: AlbatrossDim, n_arms, dim, horizon):
 def init_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim, rng):
     order = 1 << (dim - 1).bit_length()
     return AlbatrossDimState(
-        lookout=np.eye(dim),
         columns=rng.permutation(order)[:dim].astype(np.int64),
         served=np.zeros(order, np.int64),
         tally=np.zeros((order, 2, 2)),
@@ -98,11 +95,6 @@ def init_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim, rng):
         belief=nothing_known(dim, policy.norm_bound),
         clock=np.array([0, 1, 0]),
     )
-
-
-@narrow.register
-def narrow_albatross_dim(policy: AlbatrossDimParameters, state, vectors):
-    return state._replace(lookout=np.ascontiguousarray(vectors))
 
 
 @noise_size.register
@@ -147,7 +139,7 @@ def select_albatross_dim(policy: AlbatrossDimParameters, state, offer, noise):
     action = theta / value
     tag = np.array([float(state.clock[BATCH]), float(row), float(side)])
     width = value - np.dot(action, state.belief[MEAN])
-    return Choice(0, state.lookout @ action, value, width, np.nan, tag)
+    return Choice(0, action, value, width, np.nan, tag)
 
 
 @update.register
@@ -159,7 +151,7 @@ def update_albatross_dim(policy: AlbatrossDimParameters, state, choice, reward, 
         cell = state.tally[int(choice.tag[1]), int(choice.tag[2])]
         cell[PLAYS] += n
         cell[REWARD] += reward
-    else:  # somebody else's, or from an earlier belief: then an agent sees all of the action
+    else:  # somebody else's, or from an earlier belief
         add_sample(state.gram, state.cross, choice.action, reward, n)
     if state.clock[ROUNDS] >= state.clock[RENEWAL]:
         renew(policy, state)

@@ -25,10 +25,11 @@ from albatross.models.ball_fit import (
     describe_ball,
     estimated_mean,
     learn_action,
-    look_through,
-    narrow,
+    nothing_tracked,
     offer_action,
     plays_until_switch,
+    track_theta,
+    tracked_mean,
 )
 from albatross.policies.ball.ball_oful import BallState, support_mask
 from albatross.protocol import (
@@ -36,12 +37,15 @@ from albatross.protocol import (
     diagnostics,
     hold,
     init,
+    mean_reward,
     noise_size,
     on_ball,
     resolve,
     select,
     tag_size,
+    track,
     update,
+    update_tracking,
 )
 
 
@@ -86,9 +90,15 @@ def init_ball_lints(policy: BallLinTSParameters, n_arms, dim, rng):
     return BallState(ball_fit(dim, policy.support, policy.strength), np.zeros(1))
 
 
-@narrow.register
-def narrow_ball_lints(policy: BallLinTSParameters, state, vectors):
-    return state._replace(fit=look_through(state.fit, vectors))
+@track.register
+def track_ball_lints(policy: BallLinTSParameters, state, theta):
+    fit, tracked = track_theta(state.fit, theta)
+    return state._replace(fit=fit), tracked
+
+
+@mean_reward.register
+def mean_reward_ball_lints(policy: BallLinTSParameters, state, choice, tracked):
+    return tracked_mean(state.fit, choice, tracked)
 
 
 @noise_size.register
@@ -130,8 +140,13 @@ def hold_ball_lints(policy: BallLinTSParameters, state, choice):
 
 @update.register
 def update_ball_lints(policy: BallLinTSParameters, state, choice, reward, n):
+    update_tracking(policy, state, choice, reward, n, nothing_tracked(state.fit))
+
+
+@update_tracking.register
+def update_tracking_ball_lints(policy: BallLinTSParameters, state, choice, reward, n, tracked):
     state.pulls[0] += n
-    learn_action(state.fit, choice, reward, n, policy.switch)
+    learn_action(state.fit, tracked, choice, reward, n, policy.switch)
 
 
 @check_state.register

@@ -18,6 +18,7 @@ from albatross.linalg.eigen import optimistic_coordinates
 from albatross.linalg.vectors import norm
 from albatross.models.ball_fit import (
     ACTION,
+    AXES,
     CHOSEN,
     MOMENT,
     OWN,
@@ -27,16 +28,30 @@ from albatross.models.ball_fit import (
     check_fit,
     describe_ball,
     estimated_mean,
+    in_world,
     keep_action,
     learn_action,
-    look_at,
-    look_through,
-    narrow,
+    nothing_tracked,
     offer_action,
     plays_until_switch,
+    track_theta,
+    tracked_mean,
     width_squared,
 )
-from albatross.protocol import check_state, diagnostics, hold, init, on_ball, resolve, select, tag_size, update
+from albatross.protocol import (
+    check_state,
+    diagnostics,
+    hold,
+    init,
+    mean_reward,
+    on_ball,
+    resolve,
+    select,
+    tag_size,
+    track,
+    update,
+    update_tracking,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +121,15 @@ def init_ball_oful(policy: BallOFULParameters, n_arms, dim, rng):
     return BallState(ball_fit(dim, policy.support, policy.strength), np.zeros(1))
 
 
-@narrow.register
-def narrow_ball_oful(policy: BallOFULParameters, state, vectors):
-    return state._replace(fit=look_through(state.fit, vectors))
+@track.register
+def track_ball_oful(policy: BallOFULParameters, state, theta):
+    fit, tracked = track_theta(state.fit, theta)
+    return state._replace(fit=fit), tracked
+
+
+@mean_reward.register
+def mean_reward_ball_oful(policy: BallOFULParameters, state, choice, tracked):
+    return tracked_mean(state.fit, choice, tracked)
 
 
 @tag_size.register
@@ -148,13 +169,18 @@ def hold_ball_oful(policy: BallOFULParameters, state, choice):
 
 @update.register
 def update_ball_oful(policy: BallOFULParameters, state, choice, reward, n):
+    update_tracking(policy, state, choice, reward, n, nothing_tracked(state.fit))
+
+
+@update_tracking.register
+def update_tracking_ball_oful(policy: BallOFULParameters, state, choice, reward, n, tracked):
     state.pulls[0] += n
     fit = state.fit
-    learn_action(fit, choice, reward, n, policy.switch)
+    learn_action(fit, tracked, choice, reward, n, policy.switch)
     # The next action is settled here, not by the next `select`: rewards that come late must not unsettle it.
     if policy.switch > 0.0 and fit.clock[SIZE] > 0 and not fit.clock[CHOSEN]:
         following = optimistic_direction(policy, fit)
-        keep_action(fit, following, look_at(fit, following))
+        keep_action(fit, tracked, following, in_world(fit.carried[AXES:], following))
 
 
 @check_state.register

@@ -16,7 +16,6 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.linalg.vectors import norm
-from albatross.models.ball_fit import narrow
 from albatross.policies.exploration import add_sample
 from albatross.protocol import Choice, diagnostics, hold, init, noise_size, on_ball, resolve, select, tag_size, update
 
@@ -45,7 +44,6 @@ class ExploreThenCommitParameters(NamedTuple):
 
 
 class ExploreThenCommitState(NamedTuple):
-    lookout: np.ndarray  # (m, d) what the world looks with, see ball_fit
     samples: np.ndarray  # (1,)
     gram: np.ndarray  # (d, d)
     cross: np.ndarray  # (d,)
@@ -67,14 +65,7 @@ def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon)
 
 @init.register
 def init_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, dim, rng):
-    return ExploreThenCommitState(
-        np.eye(dim), np.zeros(1), np.zeros((dim, dim)), np.zeros(dim), np.zeros(dim), np.zeros(1)
-    )
-
-
-@narrow.register
-def narrow_explore_then_commit(policy: ExploreThenCommitParameters, state, vectors):
-    return state._replace(lookout=np.ascontiguousarray(vectors))
+    return ExploreThenCommitState(np.zeros(1), np.zeros((dim, dim)), np.zeros(dim), np.zeros(dim), np.zeros(1))
 
 
 @noise_size.register
@@ -84,15 +75,15 @@ def noise_size_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, 
 
 @tag_size.register
 def tag_size_explore_then_commit(policy: ExploreThenCommitParameters):
-    return policy.dim
+    return policy.dim  # the action again: pending decisions that were saved have it
 
 
 @select.register
 def select_explore_then_commit(policy: ExploreThenCommitParameters, state, offer, noise):
     if state.samples[0] < policy.explore:
         action = noise / norm(noise)
-        return Choice(0, state.lookout @ action, 0.0, 0.0, np.nan, action)
-    return Choice(0, state.lookout @ state.action, 0.0, 0.0, 1.0, state.action.copy())
+        return Choice(0, action, 0.0, 0.0, np.nan, action)
+    return Choice(0, state.action.copy(), 0.0, 0.0, 1.0, state.action.copy())
 
 
 @hold.register
@@ -103,12 +94,11 @@ def hold_explore_then_commit(policy: ExploreThenCommitParameters, state, choice)
 @update.register
 def update_explore_then_commit(policy: ExploreThenCommitParameters, state, choice, reward, n):
     state.pulls[0] += n
-    x = choice.action if np.isnan(choice.tag[0]) else choice.tag
     for _ in range(n):
         if state.samples[0] >= policy.explore:
             return
         state.samples[0] += 1.0
-        add_sample(state.gram, state.cross, x, reward / n, 1)
+        add_sample(state.gram, state.cross, choice.action, reward / n, 1)
         if state.samples[0] >= policy.explore:
             commit(policy, state)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.ball_fit import OWN, SIZE, look_through, narrow, start_over
+from albatross.models.ball_fit import OWN, SIZE, nothing_tracked, start_over, start_tracking
 from albatross.policies.ball.ball_oful import BallOFULParameters, BallState
 from albatross.protocol import (
     Choice,
@@ -26,12 +26,15 @@ from albatross.protocol import (
     diagnostics,
     hold,
     init,
+    mean_reward,
     noise_size,
     on_ball,
     resolve,
     select,
     tag_size,
+    track,
     update,
+    update_tracking,
 )
 
 _COMMITTED, _SAMPLES = 0, 1  # places in the clock
@@ -86,9 +89,17 @@ def init_sl_ucb(policy: SLUCBParameters, n_arms, dim, rng):
     return SLUCBState(init(policy.inner, n_arms, dim, rng), np.zeros(2, np.int64), np.zeros(dim))
 
 
-@narrow.register
-def narrow_sl_ucb(policy: SLUCBParameters, state, vectors):
-    return state._replace(inner=state.inner._replace(fit=look_through(state.inner.fit, vectors)))
+@track.register
+def track_sl_ucb(policy: SLUCBParameters, state, theta):
+    inner, tracked = track(policy.inner, state.inner, theta)
+    return state._replace(inner=inner), tracked
+
+
+@mean_reward.register
+def mean_reward_sl_ucb(policy: SLUCBParameters, state, choice, tracked):
+    if choice.action.size:  # explored, not OFUL's
+        return (tracked.theta @ choice.action)[0]
+    return mean_reward(policy.inner, state.inner, inner_choice(choice), tracked)
 
 
 @noise_size.register
@@ -103,8 +114,7 @@ def tag_size_sl_ucb(policy: SLUCBParameters):
 
 @select.register
 def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
-    fit = state.inner.fit
-    dim = fit.values.size
+    dim = noise.size
     tag = np.zeros(1 + OWN + dim)
     if state.clock[_COMMITTED]:
         choice = select(policy.inner, state.inner, offer, noise[:0])
@@ -112,9 +122,7 @@ def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
             tag[1 + j] = choice.tag[j]
         return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
     tag[0] = 1.0
-    for j in range(dim):
-        tag[1 + j] = math.copysign(1.0 / math.sqrt(dim), noise[j])
-    return Choice(0, fit.lookout @ tag[1 : 1 + dim], 0.0, 0.0, np.nan, tag)
+    return Choice(0, np.copysign(1.0 / math.sqrt(dim), noise), 0.0, 0.0, np.nan, tag)
 
 
 @compiled
@@ -132,20 +140,25 @@ def hold_sl_ucb(policy: SLUCBParameters, state, choice):
 
 @update.register
 def update_sl_ucb(policy: SLUCBParameters, state, choice, reward, n):
+    update_tracking(policy, state, choice, reward, n, nothing_tracked(state.inner.fit))
+
+
+@update_tracking.register
+def update_tracking_sl_ucb(policy: SLUCBParameters, state, choice, reward, n, tracked):
     if choice.tag[0] == 1.0:
         for _ in range(n):
             if state.clock[_COMMITTED]:  # one that comes later has nothing left to decide
                 return
             state.clock[_SAMPLES] += 1
             for j in range(state.moment.size):
-                state.moment[j] += reward / n * choice.tag[1 + j]
-            commit(policy, state)
+                state.moment[j] += reward / n * choice.action[j]
+            commit(policy, state, tracked)
     elif state.clock[_COMMITTED]:
-        update(policy.inner, state.inner, inner_choice(choice), reward, n)
+        update_tracking(policy.inner, state.inner, inner_choice(choice), reward, n, tracked)
 
 
 @compiled
-def commit(policy, state):
+def commit(policy, state, tracked):
     """Choose the support once the largest coordinate stands out enough for the horizon."""
     t, dim = state.clock[_SAMPLES], state.moment.size
     root = math.sqrt(t)
@@ -156,6 +169,7 @@ def commit(policy, state):
     if not np.any(support):
         support[:] = True
     start_over(state.inner.fit, support, policy.inner.strength)
+    start_tracking(tracked, support)
     state.clock[_COMMITTED] = 1
 
 
