@@ -6,6 +6,7 @@ import click
 
 import albatross as package
 from albatross.cli.compare import compare
+from albatross.cli.compile import compile_policies
 from albatross.cli.evaluate import evaluate
 from albatross.cli.policies import policies
 from albatross.cli.race import race
@@ -18,5 +19,5 @@ def albatross() -> None:
     """Linear bandits whose difficulty nobody knows beforehand."""
 
 
-for _command in (reproduce, compare, evaluate, race, policies):
+for _command in (reproduce, compare, evaluate, race, policies, compile_policies):
     albatross.add_command(_command)

@@ -1,0 +1,62 @@
+"""`albatross compile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from albatross.cli.plainly import plainly
+
+
+@click.command("compile")
+@click.argument("names", metavar="[POLICY]...", nargs=-1)
+@plainly
+def compile_policies(names: tuple[str, ...]) -> None:
+    """Compile policies beforehand, for an image or a service, so that nobody waits for the first decision.
+
+    Policies are named as in `albatross policies`, with parameters in parentheses; without any, the default ones of
+    agents are compiled. Machine code is kept for agents, fleets and simulations with any number of arms and features,
+    in ALBATROSS_CACHE or else in the user's cache folder.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from albatross import machine_code
+    from albatross.policies.in_words import build
+
+    folder = machine_code.folder()
+    if folder is None:
+        raise ValueError(
+            "there is no private folder to keep machine code in: set ALBATROSS_CACHE to an absolute path that only "
+            "this user can write to"
+        )
+    policies = {name: build(name, {"horizon": 1_000}) for name in names or ("albatross", "albatross-dim")}
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("compiling", total=len(policies))
+        for name, policy in policies.items():
+            bar.update(task, description=f"compiling {name}")
+            _use(policy)
+            bar.advance(task)
+    click.echo(f"{', '.join(policies)}: compiled in {folder}")
+
+
+def _use(policy: Any) -> None:
+    """Decide, learn and simulate once: whatever is not compiled yet is, for any number of arms and features."""
+    import numpy as np
+
+    from albatross import Agent, Fleet, environments, simulate
+    from albatross.protocol import on_ball
+
+    dim = max(getattr(policy, "dims", (2,)))
+    contexts = np.zeros((3, dim))
+    if on_ball(policy):
+        agent = Agent(policy, dim=dim, seed=0)
+        agent.update(agent.select(), 0.0)
+        simulate(policy, environments.Ball(dim=dim, sparsity=1), horizon=2, progress=False)
+        return
+    agent = Agent(policy, n_arms=3, dim=dim, seed=0)
+    agent.update(agent.select(contexts), 0.0)
+    fleet = Fleet(policy, n_users=1, n_arms=3, dim=dim, horizon=1_000, seed=0)
+    fleet.update(fleet.select([0], contexts[None]), [0.0])
+    simulate(policy, environments.Mixture(n_arms=3, dim=dim), horizon=2, progress=False)
