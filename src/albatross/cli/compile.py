@@ -53,7 +53,7 @@ def _use(policy: Any) -> None:
     if on_ball(policy):
         agent = Agent(policy, dim=dim, seed=0)
         agent.update(agent.select(), 0.0)
-        simulate(policy, environments.Ball(dim=dim, sparsity=1), horizon=2, progress=False)
+        simulate(policy, environments.Ball(dim=dim, theta=np.eye(dim)[0]), horizon=2, progress=False)
         return
     agent = Agent(policy, n_arms=3, dim=dim, seed=0)
     agent.update(agent.select(contexts), 0.0)

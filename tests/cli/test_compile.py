@@ -1,0 +1,51 @@
+"""`albatross compile` fills the cache: what is used afterwards is compiled already."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numba
+import processes
+import pytest
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+ALBATROSS = [sys.executable, "-c", "from albatross.cli import main; main()"]
+USE = """
+import numpy as np
+from albatross import Agent, Fleet, environments, policies, simulate
+agent = Agent(policies.UCB1(), n_arms=7, dim=4)
+agent.update(agent.select(np.ones((7, 4))), 1.0)
+fleet = Fleet(policies.UCB1(), n_users=3, n_arms=7, dim=4)
+fleet.update(fleet.select([0, 1], np.ones((2, 7, 4))), [1.0, 0.0])
+simulate(policies.UCB1(), environments.Mixture(n_arms=7, dim=4), horizon=9)
+"""
+
+
+def run(command, folder):
+    return processes.run(command, env={**os.environ, "ALBATROSS_CACHE": str(folder)})
+
+
+def test_what_was_compiled_beforehand_is_not_compiled_again(tmp_path):
+    folder = tmp_path / "cache"
+    done = run([*ALBATROSS, "compile", "ucb1"], folder)
+    assert done.returncode == 0, done.stderr
+    assert str(folder) in done.stdout
+    files = set(os.listdir(folder / "machine-code"))
+    assert run([sys.executable, "-c", USE], folder).returncode == 0
+    assert set(os.listdir(folder / "machine-code")) == files
+
+
+def test_it_says_that_there_is_no_such_policy(tmp_path):
+    done = run([*ALBATROSS, "compile", "lintz"], tmp_path / "cache")
+    assert done.returncode == 1
+    assert "there is no policy 'lintz'" in done.stderr
+
+
+def test_it_says_that_there_is_no_private_folder(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    done = run([*ALBATROSS, "compile", "ucb1"], tmp_path / "cache")
+    assert done.returncode == 1
+    assert "set ALBATROSS_CACHE" in done.stderr
