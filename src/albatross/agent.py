@@ -195,7 +195,7 @@ class Agent:
             arms = np.zeros(n, np.int64) if arms is None else arms
             longest = np.linalg.norm(checks.finite_array("contexts", contexts, (n, self.dim)), axis=1).max(initial=0.0)
             if longest > 1.0 + 1e-9:
-                raise ValueError(f"contexts holds an action of length {longest:.6g}; on the unit ball, the length is at most 1")
+                raise ValueError(f"actions must have length at most 1, got {longest:.6g}")
         arms = checks.numbers("arms", arms)
         contexts = checks.numbers("contexts", contexts)
         if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):

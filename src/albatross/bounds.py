@@ -175,8 +175,8 @@ def first_phase_finite(
     """T_0 of Appendix C: the shortest first phase for which Theorem 3 is proved.
 
     `eigenvalues` are the smallest and the largest eigenvalue of Sigma_M, the mean covariance of the features over arms.
-    The paper defines the eigenvalues in T_0 for a sum over N rounds (`literal`: N times Sigma_M), but describes those of
-    a mean (`normalised`). Only with the latter, T_0 has the stated order d^2 b(delta)^2.
+    The paper defines the eigenvalues in T_0 for a sum over N rounds (`literal`: N times Sigma_M), but describes those
+    of a mean (`normalised`). Only with the latter, T_0 has the stated order d^2 b(delta)^2.
 
     >>> here = {"n_arms": 5, "horizon": 60_000, "sigma": 0.5**0.5, "delta": 0.1}
     >>> [first_phase_finite(20, **here, reading=reading) for reading in FINITE_READINGS]

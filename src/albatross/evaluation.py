@@ -477,7 +477,7 @@ def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray
 def _checked_probabilities(target: Any, length: int) -> np.ndarray:
     """Check choice probabilities (n, K) for the rounds of the log."""
     if isinstance(target, str) or np.ndim(target) != 2:
-        raise TypeError(f"{target!r} is neither a policy nor an array of probabilities of shape ({length}, number of arms)")
+        raise TypeError(f"{target!r} is neither a policy nor an array of probabilities ({length}, number of arms)")
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)
     if target.size and target.min() < 0.0:

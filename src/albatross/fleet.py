@@ -58,7 +58,7 @@ class Fleet:
         self._rng = checks.generator("seed", seed)
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
-            raise ValueError(f"{type(policy).__name__} plays on the unit ball, but a fleet needs a policy for finitely many arms")
+            raise ValueError(f"{type(policy).__name__} plays on the unit ball, but a fleet needs finitely many arms")
         self.policy, self.n_arms, self.dim = policy, int(n_arms), int(dim)
         checks.fits_in_memory(f"contexts of {n_arms} arms and {dim} features", 8 * self.n_arms * self.dim, "take fewer")
         self.horizon = None if horizon is None else int(horizon)
@@ -196,7 +196,7 @@ class Fleet:
             raise ValueError(f"choices must be the result of select, or rows of it, not {type(choices).__name__}")
         users = self._known(choices.users)
         m, arms = len(users), np.ascontiguousarray(checks.numbers("arms", choices.arms))
-        unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # any value is accepted
+        unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # not checked
         try:
             if arms.shape != (m,) or arms.dtype != np.int64:
                 raise ValueError(f"arms must be {m} whole numbers of 64 bits")
@@ -209,9 +209,7 @@ class Fleet:
             checks.tags("tags", tags)
             check_tags(self._parameters, self._states, tags)
         except ValueError as error:
-            raise ValueError(
-                f"choices must be the unchanged result of this fleet's select: {error}"
-            ) from None
+            raise ValueError(f"choices must be the unchanged result of this fleet's select: {error}") from None
         return Choices(users, arms, actions, scores, widths, propensities, tags)
 
     def _settle(self, choices: Choices) -> None:
@@ -261,7 +259,7 @@ class Fleet:
             if horizon is not None:
                 checks.rounds("horizon", horizon)
             if on_ball(policy):
-                raise ValueError("a fleet needs a policy for finitely many arms, not for the unit ball")
+                raise ValueError("a fleet needs finitely many arms, not the unit ball")
             fleet = cls.__new__(cls)
             fleet.policy, fleet.n_arms, fleet.dim, fleet.horizon = policy, n_arms, dim, horizon
             fleet._parameters, user = saving.new_state(policy, n_arms, dim, horizon, most_bytes=saved.nbytes // n_users)

@@ -83,8 +83,8 @@ def test_a_log_without_randomness_gives_no_estimates_of_other_policies_and_says_
     assert rows["uniform"][:3] == ["–"] * 3
     assert "–: there is no round to average, or the log supports no estimate" in " ".join(done.stdout.split())
     assert (
-        "note: uniform: no IPS, SNIPS or DR, because it spends 100 of 200 rounds on actions that the logging policy could "
-        "not take: the logged action had propensity 1" in done.stderr
+        "note: uniform: no IPS, SNIPS or DR, because it spends 100 of 200 rounds on actions that the logging policy "
+        "could not take: the logged action had propensity 1" in done.stderr
     )
     wanted = r"note: ucb1: no replay, because \d+ rounds were accepted where about 200 are expected: the log"
     assert re.search(wanted, done.stderr)

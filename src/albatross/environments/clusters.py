@@ -168,7 +168,9 @@ def _some_columns(features: np.ndarray, columns: int | None, rng: Any) -> np.nda
     varying = np.flatnonzero(np.ptp(features, axis=0) > 0.0)
     constant = features.shape[1] - varying.size
     if not varying.size:
-        raise ValueError(f"features must vary: all {features.shape[1]} columns are constant in these {len(features)} rows")
+        raise ValueError(
+            f"features must vary, but all {features.shape[1]} columns are constant in {len(features)} rows"
+        )
     if constant:
         warnings.warn(f"{constant} of {features.shape[1]} columns are constant and were dropped", stacklevel=3)
     if columns is None:
@@ -193,7 +195,7 @@ def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np
     large = np.flatnonzero(sizes >= min_rows)
     if large.size < 2:
         raise ValueError(
-            f"n_arms={n_arms} is too large for {len(standard)} rows: only {large.size} clusters have min_rows={min_rows} rows"
+            f"n_arms={n_arms} is too many for {len(standard)} rows: {large.size} clusters have min_rows={min_rows} rows"
         )
     arms = fitted.labels_.copy()
     homeless = np.flatnonzero(sizes[arms] < min_rows)
@@ -203,7 +205,7 @@ def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np
         arms[homeless] = large[np.argmin(distances, axis=1)]
         gone = int((sizes < min_rows).sum() - (sizes == 0).sum())
         warnings.warn(
-            f"{gone} clusters of fewer than {min_rows} rows ({homeless.size} rows) were merged into the other {large.size}",
+            f"{gone} clusters of fewer than {min_rows} rows were merged ({homeless.size} rows), {large.size} remain",
             stacklevel=3,
         )
     sizes = np.bincount(arms, minlength=n_arms)

@@ -174,7 +174,8 @@ def _standardised(whose: str, features: Any, length: int) -> np.ndarray:
     varying = (np.ptp(features, axis=0) > 0.0) & (features.std(axis=0) > 0.0)  # the standard deviation may underflow
     constant = int((~varying).sum())
     if constant:
-        warnings.warn(f"{constant} of {varying.size} features of the {whose} are constant and were dropped", stacklevel=3)
+        dropped = f"{constant} of {varying.size} features of the {whose} are constant and were dropped"
+        warnings.warn(dropped, stacklevel=3)
     features = features[:, varying]
     return (features - features.mean(axis=0)) / features.std(axis=0)
 
