@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: `make docs`."""
+"""Sphinx configuration: `make docs` builds the pages."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ import os
 import re
 from typing import Any
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # plain functions, with signature and docstring, and nothing to compile
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # plain functions keep their signatures and docstrings, and nothing is compiled
 
 from albatross import __version__, protocol
 
 for verb in vars(protocol).values():
     if hasattr(verb, "registry"):
-        verb.dispatch.__module__ = protocol.__name__  # or Sphinx lists the functions of all policies under each verb
+        verb.dispatch.__module__ = protocol.__name__  # or Sphinx lists every policy's function under each verb
 
 project, author, release = "Albatross", "The Albatross authors", __version__
 copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
-smartquotes = False  # "random" is a value
+smartquotes = False  # quotes belong to values such as "random"
 
 html_theme = "furo"
 html_title = "Albatross"
 html_static_path = ["static"]
 html_css_files = ["albatross.css"]
 html_copy_source = html_show_sourcelink = False
+html_math_renderer = "mathml"
 pygments_style, pygments_dark_style = "tango", "github-dark"
 
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 add_module_names = False
@@ -37,12 +42,38 @@ python_maximum_signature_line_length = 100
 toc_object_entries = False
 
 
+def render_inline_math(self: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers draw themselves: no script, no font and no other host is needed."""
+    self.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def render_math_block(self: Any, node: Any) -> None:
+    """Write a displayed formula as MathML."""
+    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def name_cells(app: Any, doctree: Any) -> None:
+    """Put the column's name into each cell of a wide table; the style sheet shows it where columns do not fit."""
+    for table in doctree.findall(nodes.table):
+        head, body = table.next_node(nodes.thead), table.next_node(nodes.tbody)
+        names = [] if head is None else [entry.astext() for entry in head.findall(nodes.entry)]
+        if len(names) < 3:
+            continue
+        table["classes"].append("many-columns")
+        for row in body.findall(nodes.row):
+            for name, entry in list(zip(names, row.children, strict=True))[1:]:
+                if name and entry.astext():
+                    entry[0].insert(0, nodes.inline("", f"{name}: ", classes=["column-name"]))
+
+
 def as_plain_text(app: Any, what: str, name: str, subject: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text here: formulas are shown as they stand, and no sign in prose is markup."""
+    """Turn a plain-text docstring into reStructuredText: formulas stay as they are, and nothing in prose is markup."""
     paragraphs = [part.splitlines() for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     shown: list[str] = []
     for paragraph in paragraphs:
-        if paragraph and paragraph[0].startswith("|"):
+        if len(paragraph) > 1 and all(line.startswith("|") for line in paragraph):
             shown += [*_table(paragraph), ""]
         elif paragraph and paragraph[0].startswith(" "):
             shown += [".. code-block:: text", "", *(f"    {line}" for line in paragraph), ""]
@@ -54,7 +85,7 @@ def as_plain_text(app: Any, what: str, name: str, subject: Any, options: Any, li
 
 
 def _table(lines: list[str]) -> list[str]:
-    """A table in Markdown as one that reStructuredText knows."""
+    """A Markdown table as a reStructuredText one."""
     rows = [line.strip("|").split("|") for line in lines if not set(line) <= set("|-")]
     cells = [
         f"   {' ' if column else '*'} - {_without_markup(cell.strip())}"
@@ -69,17 +100,19 @@ def _without_markup(line: str) -> str:
 
 
 def skip_fields(app: Any, what: str, name: str, subject: Any, skip: bool, options: Any) -> bool | None:
-    """Fields of a NamedTuple are in its signature already."""
+    """Skip the fields of a NamedTuple: its signature lists them."""
     return True if str(getattr(subject, "__doc__", "")).startswith("Alias for field number") else None
 
 
 def without_fields(app: Any, what: str, name: str, subject: Any, *_: Any) -> tuple[str, str] | None:
-    """Parameters of a dataclass stand with what they mean, below its name."""
+    """Drop the signature of a dataclass: its parameters are listed below its name, each with its meaning."""
     return ("", "") if dataclasses.is_dataclass(subject) else None
 
 
 def setup(app: Any) -> None:
-    """Connect the three above."""
+    """Register the functions above."""
+    app.add_html_math_renderer("mathml", (render_inline_math, None), (render_math_block, None))
+    app.connect("doctree-read", name_cells)
     app.connect("autodoc-process-signature", without_fields)
     app.connect("autodoc-process-docstring", as_plain_text)
     app.connect("autodoc-skip-member", skip_fields)

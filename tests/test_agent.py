@@ -619,7 +619,7 @@ def test_a_policy_that_is_not_in_the_catalogue_is_given_again_at_loading(policy,
     own = resolve(policy, K, D, 1_000)  # a NamedTuple of numbers is a policy, as one in a user's own file is
     agent = experienced(own)
     agent.save(tmp_path / "agent")
-    with pytest.raises(UnreadableFile, match=r"not of this library: load\(path, policy=...\)"):
+    with pytest.raises(UnreadableFile, match=r"not part of this library: pass it, load\(path, policy=...\)"):
         Agent.load(tmp_path / "agent")
     loaded = Agent.load(tmp_path / "agent", policy=own)
     assert_same(everything(loaded), everything(agent))
@@ -659,7 +659,7 @@ def refused(tmp_path, content: bytes) -> str:
 
 def test_a_cut_file_is_refused_wherever_it_is_cut(saved, tmp_path):
     for length in [0, 1, 2, 3, 4, 5, *range(10, len(saved), 61), len(saved) - 1]:
-        assert "cut or is not a saved agent" in refused(tmp_path, saved[:length])
+        assert "truncated, or is not a saved agent" in refused(tmp_path, saved[:length])
 
 
 def rewritten(saved: bytes, tmp_path, **changes) -> bytes:
@@ -683,7 +683,7 @@ def rewritten(saved: bytes, tmp_path, **changes) -> bytes:
 def test_another_version_is_refused_by_its_number(saved, version, tmp_path):
     message = refused(tmp_path, rewritten(saved, tmp_path, **{"albatross-agent": version}))
     if version is not None:
-        assert f"is of format {version}" in message
+        assert f"has format {version}" in message
         assert "reads format 1" in message
 
 
@@ -705,7 +705,7 @@ def test_rewriting_alone_is_not_what_is_refused(saved, tmp_path):
 )
 @pytest.mark.usefixtures("files_closed")
 def test_a_file_that_is_something_else_is_refused_without_numpys_advice_to_trust_it(content, tmp_path):
-    assert refused(tmp_path, content).endswith("is cut or is not a saved agent")
+    assert refused(tmp_path, content).endswith("is truncated, or is not a saved agent")
     with pytest.raises(UnreadableFile) as caught:
         Agent.load(tmp_path / "bad")
     assert "pickle" not in "".join(traceback.format_exception(caught.value))
@@ -778,9 +778,9 @@ def nan_at(arm: int, value: float = np.nan) -> np.ndarray:
 
 
 BAD_CONTEXTS = {
-    "too many features": (np.zeros((K, D + 1)), "arms have 4 features, this agent was built for 3"),
-    "too few features": (np.zeros((K, D - 1)), "arms have 2 features, this agent was built for 3"),
-    "too many arms": (np.zeros((K + 1, D)), "contexts of 6 arms given, this agent was built for 5"),
+    "too many features": (np.zeros((K, D + 1)), "contexts have 4 features per arm, but this agent has dim=3"),
+    "too few features": (np.zeros((K, D - 1)), "contexts have 2 features per arm, but this agent has dim=3"),
+    "too many arms": (np.zeros((K + 1, D)), "contexts have 6 rows, but this agent has n_arms=5"),
     "transposed": (np.zeros((D, K)), r"shape \(5, 3\).*got \(3, 5\)"),
     "one context of another length": (np.zeros(D + 1), r"\(3,\) shared by all arms, got \(4,\)"),
     "a number": (1.0, r"got \(\)"),
@@ -803,7 +803,7 @@ BAD_ELIGIBLE = {
     "empty list": ([], "eligible is empty"),
     "empty mask": (np.zeros(0, bool), "eligible is empty"),
     "mask of nothing": (np.zeros(K, bool), "eligible is False for every arm"),
-    "short mask": ([True] * (K - 1), r"eligible has shape \(4,\), a mask needs \(5,\)"),
+    "short mask": ([True] * (K - 1), r"eligible must have shape \(5,\) as a mask, got \(4,\)"),
     "unknown arm": ([1, K], "arm 5 in eligible is unknown: this agent has arms 0 to 4"),
     "negative arm": ([0, -1], "arm -1 in eligible is unknown"),
     "fractions": ([0.0, 1.0], "eligible must be a mask of 5 booleans or a list of arms"),
@@ -882,7 +882,7 @@ def test_a_decision_of_another_agent_is_refused_and_changes_nothing():
     stranger = other.select(CONTEXTS[60])
     before = everything(agent)
     for way in (stranger, stranger.id):
-        with pytest.raises(UnknownDecision, match="was made by another agent"):
+        with pytest.raises(UnknownDecision, match="belongs to another agent"):
             agent.update(way, 1.0)
         assert_same(everything(agent), before)
 
@@ -942,7 +942,7 @@ def test_bad_logs_are_refused_and_change_nothing(case):
 
 
 def test_on_the_ball_no_propensity_is_defined():
-    with pytest.raises(ValueError, match="propensities are not defined on the ball"):
+    with pytest.raises(ValueError, match="propensities are undefined on the unit ball"):
         Agent(policies.BallOFUL(), dim=D).propensity()
 
 
@@ -1062,7 +1062,7 @@ def test_the_action_of_a_decision_cannot_be_changed_before_it_is_learnt_from():
 
 
 def test_a_mask_of_zeros_and_ones_is_not_taken_for_a_list_of_arms():
-    with pytest.raises(ValueError, match="eligible names an arm twice: a mask must be of booleans"):
+    with pytest.raises(ValueError, match="eligible lists an arm twice: list each arm once, or give a mask of booleans"):
         make(OFUL_PLUS).select(CONTEXTS[0], eligible=np.array([0, 1, 0, 1, 1]))
 
 
@@ -1085,7 +1085,7 @@ def test_a_decision_made_after_saving_is_not_mistaken_for_one_made_after_loading
     lost = agent.select(CONTEXTS[0], eligible=[3])
     again = Agent.load(tmp_path / "saved")
     again.select(CONTEXTS[0], eligible=[2])
-    with pytest.raises(ValueError, match="made by another agent, or was rewarded before this one was loaded"):
+    with pytest.raises(ValueError, match="belongs to another agent, or was rewarded before this agent was loaded"):
         again.update(lost.id, 5.0)
     again.update(pending.id, 1.0)
     assert again.diagnostics()["pulls"].sum() == 1

@@ -40,7 +40,7 @@ def no_work(monkeypatch):
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
-        (UNIFORM, {"trials": 10**6}, r"trials=1000000, .* 1.32 GB of memory, and 1 GB are free: take fewer trials"),
+        (UNIFORM, {"trials": 10**6}, r"trials=1000000, .* 1.32 GB of memory, but 1 GB are free: take fewer trials"),
         ({"a": UNIFORM, "b": UNIFORM}, {"trials": 500_000}, r"trials=500000, n_policies=2 .* 1.32 GB"),
         (UNIFORM, {"trials": 10**18, "record": 1}, r"1.032e\+12 GB"),
         (UNIFORM, {"trials": 100, "horizon": 10**6, "record": 10**6}, r"1,000,000 recorded rounds .* 3.2 GB"),
@@ -70,7 +70,7 @@ def test_agents_and_fleets_that_do_not_fit_are_refused():
         Agent(UNIFORM, n_arms=10, dim=10**9)
     with pytest.raises(ValueError, match=r"contexts of 1000000 arms and 1000 features would take 8 GB"):
         Fleet(UNIFORM, n_users=1, n_arms=10**6, dim=1_000)
-    with pytest.raises(ValueError, match=r"1000000000 users would take .* GB of memory, and 1 GB are free: take fewer"):
+    with pytest.raises(ValueError, match=r"1000000000 users would take .* GB of memory, but 1 GB are free: take fewer"):
         Fleet(policies.UCB(), n_users=10**9, n_arms=2, dim=1)
 
 

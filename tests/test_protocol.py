@@ -76,7 +76,7 @@ def test_an_agent_with_a_policy_of_ones_own_is_saved_and_loaded_by_handing_the_p
     agent.save(tmp_path / "mine")
     again = Agent.load(tmp_path / "mine", policy=Optimist(bonus=0.5))
     assert again.diagnostics()["sums"].tolist() == [1.0, 0.0, 0.0, 0.0]
-    with pytest.raises(ValueError, match=r"Optimist is not of this library: load\(path, policy="):
+    with pytest.raises(ValueError, match=r"Optimist is not part of this library: pass it, load\(path, policy="):
         Agent.load(tmp_path / "mine")
     with pytest.raises(ValueError, match="not Optimist"):
         Agent.load(tmp_path / "mine", policy=Optimist(bonus=0.7))

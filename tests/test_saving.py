@@ -120,7 +120,7 @@ def test_a_unit_that_is_no_length_is_refused(value):
     with pytest.raises(UnreadableFile):
         Agent.load(packed(arrays))
     choices = fleet.select([0], np.ones((1, N_ARMS, DIM)))
-    with pytest.raises(ValueError, match="were changed"):
+    with pytest.raises(ValueError, match="unchanged result of this fleet's select"):
         fleet.update(choices._replace(tags=np.full_like(choices.tags, value)), [1.0])
 
 
@@ -250,7 +250,7 @@ def test_a_compressed_file_is_refused_before_it_is_inflated():
             small.writestr(name, plain.read(name))
         small.writestr("bomb.npy", bytes(50_000_000))
     file.seek(0)
-    with pytest.raises(UnreadableFile, match="cut or is not a saved agent"):
+    with pytest.raises(UnreadableFile, match="truncated, or is not a saved agent"):
         Agent.load(file)
 
 
@@ -258,13 +258,13 @@ def test_a_header_longer_than_its_file_is_refused():
     whole = saving.in_memory(played(LINTS)).getvalue()
     at = whole.index(b"'shape': (") + len(b"'shape': (")
     longer = whole[:at] + b"9" * (whole.index(b",", at) - at) + whole[whole.index(b",", at) :]
-    with pytest.raises(UnreadableFile, match="cut or is not a saved agent"):
+    with pytest.raises(UnreadableFile, match="truncated, or is not a saved agent"):
         Agent.load(io.BytesIO(longer))
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnreadableFile, match="it is not a file"):
+    with pytest.raises(UnreadableFile, match="it is not a regular file"):
         Agent.load(tmp_path / "pipe")
 
 
@@ -343,7 +343,7 @@ def test_open_files_are_written_and_read(tmp_path):
             thing.save(file)
         with (tmp_path / "both").open("rb") as file:
             assert repr(kind.load(file)) == repr(thing)
-    with pytest.raises(UnreadableFile, match="the file is cut or is not a saved agent"):
+    with pytest.raises(UnreadableFile, match="the file is truncated, or is not a saved agent"):
         Agent.load(io.BytesIO(b"something else"))
 
 

@@ -1,20 +1,69 @@
-"""The README's pictures, from a folder of results: `python docs/pictures/draw.py results`.
+"""Draw the pictures of the README and the docs.
 
-Panels (a) to (f) are those of `albatross reproduce`, the race is that of `albatross race`.
+`python docs/pictures/draw.py` runs the tutorial's code and draws tutorial.png. With a folder of results,
+`python docs/pictures/draw.py results`, it also draws panels.png from panels (a) to (f) of `albatross reproduce` and
+race.png from `albatross race`.
 """
 
 from __future__ import annotations
 
-import shutil
+import re
 import sys
+import tempfile
+from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+_HERE = Path(__file__).parent
 _ROWS = ("ab", "cf", "de")
 _WIDTH = 1_800
 _MARGIN = 34  # above a panel, for its letter
+_RACES = 3  # the race has a chart each for finitely many arms, sparse parameters and the unit ball
+_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#777777")
+
+
+# ------------------------------------------------------------------------------------------------------ the tutorial
+
+
+def tutorial_runs() -> dict[str, Any]:
+    """Run the tutorial's code up to its first simulation and return the runs by policy."""
+    page = (_HERE.parent / "tutorial.md").read_text()
+    namespace: dict[str, Any] = {"__name__": "tutorial"}
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # the tutorial saves an agent
+        for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
+            exec(compile(block, "tutorial.md", "exec"), namespace)
+            if "runs" in namespace:
+                break
+    return namespace["runs"]
+
+
+def draw_tutorial(path: Path) -> None:
+    """Draw mean regret over rounds, one line per policy, labelled at its end."""
+    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    for (name, run), colour in zip(tutorial_runs().items(), _COLOURS, strict=True):
+        regret = run.regret.mean(axis=0)
+        axes.plot(run.rounds, regret, color=colour, linewidth=2)
+        axes.annotate(
+            f"{name}, {regret[-1]:,.0f}",
+            (run.rounds[-1], regret[-1]),
+            xytext=(6, {"LinTS": 4, "greedy": -8}.get(name, 0)),  # labels must not overlap
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontsize=11,
+        )
+    axes.set(xlabel="round", ylabel="cumulative regret", yscale="log", xlim=(1, run.rounds[-1]), ylim=(10, None))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    figure.savefig(path, dpi=200)
+
+
+# ------------------------------------------------------------------------------------------------ folders of results
 
 
 def lettered(results: Path, panel: str, height: int) -> Image.Image:
@@ -29,7 +78,7 @@ def lettered(results: Path, panel: str, height: int) -> Image.Image:
 
 
 def row(results: Path, panels: str) -> Image.Image:
-    """Panels side by side, equally high and together as wide as the picture."""
+    """Panels side by side, equally high, that fill the width of the picture."""
     widths = []
     for panel in panels:
         with Image.open(results / panel / "figure.png") as figure:
@@ -43,18 +92,31 @@ def row(results: Path, panels: str) -> Image.Image:
     return picture
 
 
-def main(results: Path) -> None:
-    """Write panels.png and race.png beside this file."""
-    here = Path(__file__).parent
+def draw_panels(results: Path, path: Path) -> None:
+    """Put panels (a) to (f) into one picture."""
     rows = [row(results, panels) for panels in _ROWS]
     whole = Image.new("RGB", (_WIDTH, sum(each.height for each in rows)), "white")
     top = 0
     for each in rows:
         whole.paste(each, (0, top))
         top += each.height
-    whole.save(here / "panels.png", optimize=True)
-    shutil.copy(results / "race" / "figure.png", here / "race.png")
+    whole.save(path, optimize=True)
+
+
+def draw_race(results: Path, path: Path) -> None:
+    """Cut the first chart out of the race's figure: side by side, all three are too small to read on a page."""
+    with Image.open(results / "race" / "figure.png") as figure:
+        picture = figure.convert("RGB")
+    blank = (np.asarray(picture) > 250).all(axis=(0, 2))  # (width,) columns without ink
+    edges = np.flatnonzero(np.diff(blank.astype(int), prepend=0, append=0))
+    gaps = [(start, end) for start, end in edges.reshape(-1, 2) if start > 0 and end < blank.size]
+    widest = sorted(gaps, key=lambda gap: gap[0] - gap[1])[: _RACES - 1]
+    start, end = min(widest)
+    picture.crop((0, 0, (start + end) // 2, picture.height)).save(path, optimize=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    draw_tutorial(_HERE / "tutorial.png")
+    if len(sys.argv) > 1:
+        draw_panels(Path(sys.argv[1]), _HERE / "panels.png")
+        draw_race(Path(sys.argv[1]), _HERE / "race.png")

@@ -1,4 +1,4 @@
-"""Agent: a policy on somebody's own problem, one decision and one reward at a time."""
+"""Agent: run a policy on your own data, one decision and one reward at a time."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from albatross.protocol import (
 
 
 class Decision(NamedTuple):
-    """What an agent chose. Only `id` is needed to reward it, now or after a restart."""
+    """A decision of an agent. Only `id` is needed to reward it, now or after a restart."""
 
     id: str
     arm: int
     action: np.ndarray  # (d,) the chosen arm's context
-    score: float  # what the policy maximised; inf for a first play that every arm gets
-    width: float  # the part of the score that is exploration
-    propensity: float | None  # the probability of this arm, None where the policy does not know it
+    score: float  # what the policy maximised; inf for the first play of an arm
+    width: float  # the exploration bonus in the score
+    propensity: float | None  # the probability of choosing this arm; None if unknown
 
 
 class Agent:
     """A policy, its state and its random numbers: `select` an arm, play it, `update` with the reward.
 
-    Without a policy it is `policies.Albatross`, which has nothing to tune, or `policies.AlbatrossDim` where no `n_arms`
-    are given and the arms are the vectors of the unit ball.
+    The default policy is `policies.Albatross`, which has nothing to tune. Without `n_arms`, the arms are the vectors of
+    the unit ball and the default is `policies.AlbatrossDim`.
 
-    Rewards may come late, in any order, or never. At most `max_pending` decisions are remembered; past that the oldest
-    is forgotten and counted in `diagnostics()["forgotten"]`. Calls from several threads are taken one at a time.
+    Rewards may arrive late, in any order, or never. At most `max_pending` decisions are kept; beyond that the oldest is
+    forgotten and counted in `diagnostics()["forgotten"]`. An agent may be shared by threads.
 
     >>> agent = Agent(n_arms=3, dim=2, seed=0)
     >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=[0, 2])
@@ -71,7 +71,7 @@ class Agent:
         if on_ball(policy):
             if n_arms is not None:
                 raise ValueError(
-                    f"{type(policy).__name__} plays on the unit ball: give dim alone, not n_arms={n_arms!r}"
+                    f"{type(policy).__name__} plays on the unit ball: give only dim, not n_arms={n_arms!r}"
                 )
             n_arms = 1
         if n_arms is None:
@@ -95,7 +95,7 @@ class Agent:
         self._parameters, self._state, self._rng = parameters, state, rng
         self._noise_size, self._tag_size = noise_size(parameters, n_arms, dim), tag_size(parameters)
         self._no_noise = np.empty(0)
-        self._ball = np.zeros((1, dim)) if on_ball(policy) else None  # what is offered there: no arms to choose from
+        self._ball = np.zeros((1, dim)) if on_ball(policy) else None  # the offer on the ball: no arms to choose from
         self._all_eligible = np.ones(n_arms, bool)
         self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
@@ -123,12 +123,12 @@ class Agent:
         arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "
         return f"Agent({self.policy!r}, {arms}dim={self.dim})"
 
-    # ------------------------------------------------------------------------------------- a decision, a reward
+    # ------------------------------------------------------------------------------------- decisions and rewards
 
     def select(self, contexts: Any = None, eligible: Any = None) -> Decision:
-        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` a mask or a list of arms.
+        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` is a mask or a list of arms.
 
-        On the unit ball there is nothing to give: `select()` chooses a vector, `decision.action`.
+        On the unit ball, `select()` takes no arguments and chooses a vector, `decision.action`.
         """
         mask = self._all_eligible if eligible is None else self._eligible(eligible)
         contexts = self._contexts(contexts)
@@ -153,14 +153,14 @@ class Agent:
                 self._forget_oldest()
             self._pending[name] = kept
             arm, action, score, width, propensity, _ = kept
-            action.flags.writeable = False  # it is what will be learnt from
+            action.flags.writeable = False  # the update will learn from it
             self._pending_of_arm[arm] += 1
         return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
 
     def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
-        """Take the reward of a decision, or of a decision's id. Each decision is rewarded once.
+        """Learn from the reward of a decision, given as a `Decision` or its id. Each decision is rewarded once.
 
-        On the unit ball it may also be the reward of a vector: of a pending decision's action, or of one's own.
+        On the unit ball, an action vector is accepted as well: that of a pending decision, or one of your own.
         """
         name = decision.id if isinstance(decision, Decision) else decision
         if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
@@ -170,24 +170,24 @@ class Agent:
             if not made:
                 self.warm_start(action[None, :], None, [_finite_reward(reward)])
                 return
-            name = made[0]  # a vector that this agent chose is that decision
+            name = made[0]  # the vector is the action of this pending decision
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
             self._learn(self._parameters, self._state, self._choice(name), reward)
-            self._take_off(name)  # only now: the decision stays pending if the policy raises
+            self._take_off(name)  # last, so that the decision stays pending if the policy raises
 
     def drop(self, decision: Decision | str) -> None:
-        """Forget a decision, or a decision's id, whose reward will never come."""
+        """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""
         name = decision.id if isinstance(decision, Decision) else decision
         with self._lock:
             self._choice(name)
             self._take_off(name)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Learn from a log first: arms (n,), rewards (n,), contexts (n, d) of the arms played or (n, K, d) of all.
+        """Learn from a log: arms (n,), rewards (n,), and contexts (n, d) of the played arms or (n, K, d) of all arms.
 
-        On the unit ball contexts are the actions (n, d) and arms is None.
+        On the unit ball, contexts are the actions (n, d) and arms is None.
         """
         rewards = checks.finite_array("rewards", rewards, (None,))
         n = rewards.size
@@ -195,7 +195,7 @@ class Agent:
             arms = np.zeros(n, np.int64) if arms is None else arms
             longest = np.linalg.norm(checks.finite_array("contexts", contexts, (n, self.dim)), axis=1).max(initial=0.0)
             if longest > 1.0 + 1e-9:
-                raise ValueError(f"an action of length {longest:.6g} was given, the ball's are at most 1 long")
+                raise ValueError(f"actions must have length at most 1, got {longest:.6g}")
         arms = checks.numbers("arms", arms)
         contexts = checks.numbers("contexts", contexts)
         if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
@@ -218,12 +218,12 @@ class Agent:
     def propensity(
         self, contexts: Any = None, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
     ) -> np.ndarray:
-        """Estimate the probability (K,) that each arm would be chosen now, from so many draws of the policy's noise.
+        """Estimate the probability (K,) of each arm being chosen now, from `draws` draws of the policy's randomness.
 
-        A policy that draws nothing chooses one arm with certainty. The agent and its random numbers stay as they are.
+        A deterministic policy has one arm of probability 1. The agent and its random numbers do not change.
         """
         if self._ball is not None:
-            raise ValueError("propensities are not defined on the ball: an action has no probability, only a density")
+            raise ValueError("propensities are undefined on the unit ball: an action has a density, not a probability")
         checks.whole("draws", draws, least=1)
         checks.seed("seed", seed)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
@@ -239,15 +239,15 @@ class Agent:
         return counts / draws
 
     def diagnostics(self) -> dict[str, Any]:
-        """What the policy has learnt, and how many decisions are pending and were forgotten."""
+        """Return what the policy has learnt, and the numbers of pending, forgotten and all decisions."""
         with self._lock:
             found = diagnostics(self._parameters, self._state)
             return {**found, "pending": len(self._pending), "forgotten": self._forgotten, "decisions": self._made}
 
-    # ------------------------------------------------------------------------------------------------ the border
+    # ------------------------------------------------------------------------------------------- checked arguments
 
     def _contexts(self, contexts: Any) -> np.ndarray:
-        """As a C-ordered (K, d) array of float64. That it is finite is checked in compiled code."""
+        """Return a C-ordered (K, d) array of float64. Compiled code checks that it is finite."""
         shape = (self.n_arms, self.dim)
         if self._ball is not None:
             if contexts is not None:
@@ -269,9 +269,9 @@ class Agent:
         if array.shape == (self.dim,):
             return np.ascontiguousarray(np.broadcast_to(array, shape))
         if array.ndim == 2 and array.shape[0] == self.n_arms:
-            raise ValueError(f"arms have {array.shape[1]} features, this agent was built for {self.dim}")
+            raise ValueError(f"contexts have {array.shape[1]} features per arm, but this agent has dim={self.dim}")
         if array.ndim == 2 and array.shape[1] == self.dim:
-            raise ValueError(f"contexts of {array.shape[0]} arms given, this agent was built for {self.n_arms}")
+            raise ValueError(f"contexts have {array.shape[0]} rows, but this agent has n_arms={self.n_arms}")
         raise ValueError(
             f"contexts must have shape ({self.n_arms}, {self.dim}), or ({self.dim},) shared by all arms, "
             f"got {array.shape}"
@@ -289,9 +289,9 @@ class Agent:
             raise ValueError("eligible is empty: at least one arm must be eligible")
         if given.dtype == bool:
             if given.shape != (self.n_arms,):
-                raise ValueError(f"eligible has shape {given.shape}, a mask needs ({self.n_arms},)")
+                raise ValueError(f"eligible must have shape ({self.n_arms},) as a mask, got {given.shape}")
             if not given.any():
-                raise ValueError("eligible is False for every arm: at least one must be eligible")
+                raise ValueError("eligible is False for every arm: at least one arm must be eligible")
             return np.ascontiguousarray(given)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
             raise ValueError(wanted)
@@ -299,7 +299,7 @@ class Agent:
             wrong = given.min() if given.min() < 0 else given.max()
             raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {self.n_arms - 1}")
         if np.unique(given).size < given.size:
-            raise ValueError("eligible names an arm twice: a mask must be of booleans, a list must name each arm once")
+            raise ValueError("eligible lists an arm twice: list each arm once, or give a mask of booleans")
         mask = np.zeros(self.n_arms, bool)
         mask[given] = True
         return mask
@@ -309,7 +309,7 @@ class Agent:
         return Offer(contexts, eligible, self._pending_of_arm, retry)
 
     def _choice(self, name: Any) -> tuple[int, np.ndarray, float, float, float, np.ndarray]:
-        """The fields of a pending decision's choice."""
+        """Return the fields of a pending choice."""
         kept = self._pending.get(name) if isinstance(name, str) else None
         if kept is None:
             raise UnknownDecision(self._why_unknown(name))
@@ -325,19 +325,22 @@ class Agent:
     def _why_unknown(self, name: Any) -> str:
         prefix, _, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
         if not (prefix and number.isdecimal()):
-            return f"{name!r} is not a decision: give what select returned, or its id"
+            return f"{name!r} is not a decision: give the result of select, or its id"
         if prefix != self._name:
-            return f"decision {name} was made by another agent, or was rewarded before this one was loaded"
+            return f"decision {name} belongs to another agent, or was rewarded before this agent was loaded"
         if len(number) > 20 or not 1 <= int(number) <= self._made:
             return f"decision {name} was never made"
-        return f"decision {name} is not pending: it was rewarded before, or forgotten ({self._forgotten} were)"
+        return (
+            f"decision {name} is not pending: it was rewarded before, dropped, or forgotten "
+            f"({self._forgotten} forgotten so far)"
+        )
 
     # ----------------------------------------------------------------------------------------------- save and load
 
     def save(self, target: saving.Source) -> None:
-        """Write everything, pending decisions and random numbers included, to a path or an open binary file.
+        """Save the agent, with its pending decisions and random numbers, to a path or an open binary file.
 
-        The file holds arrays and JSON, no code. At a path it is there whole or not at all.
+        The file contains arrays and JSON, no code. Saving to a path is atomic.
         """
         with self._lock:
             header = {
@@ -357,9 +360,9 @@ class Agent:
 
     @classmethod
     def load(cls, source: saving.Source, policy: Any = None) -> Agent:
-        """Read a saved agent from a path or an open binary file; it goes on bit for bit.
+        """Load a saved agent from a path or an open binary file. It continues exactly where the saved one stopped.
 
-        `policy` is needed for a policy of your own. A file that is damaged, or that could do harm, is refused.
+        Pass `policy` if it is one of your own. Damaged and malicious files are refused.
         """
         with saving.reading(source, kind="agent") as saved:
             header = saved.header
@@ -375,7 +378,7 @@ class Agent:
             agent = cls.__new__(cls)
             rng = saving.restore_rng(header["rng"])
             agent._set_up(policy, parameters, state, rng, n_arms, dim, header["max_pending"])
-            # A new name: what the saved agent decided after it was saved must not be mistaken for our decisions.
+            # A new name, so that later decisions of the saved agent are not mistaken for ours.
             agent._name = secrets.token_hex(4)
             agent._made, agent._forgotten = header["made"], header["forgotten"]
             agent._restore_pending(saved)
@@ -405,10 +408,10 @@ class Agent:
             self._pending[name] = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
             self._pending_of_arm[arm] += 1
         if len(self._pending) < len(names):
-            raise ValueError("pending names a decision twice")
+            raise ValueError("pending lists a decision twice")
 
     def __reduce__(self) -> Any:
-        """Pickled and copied in the saved form."""
+        """Pickle and copy in the saved form."""
         return type(self).load, (saving.in_memory(self), self.policy)
 
 

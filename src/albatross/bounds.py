@@ -1,7 +1,7 @@
-"""What the theorems promise: their regret curves, and the conditions under which they promise it.
+"""Regret bounds of the theorems, and the conditions under which they hold.
 
-The paper leaves some constants unnamed. They are 1 here (C) or the least value allowed (C_1 = 9), so a curve with such
-a constant has a meaning only up to a factor: draw it as "shape only".
+The paper leaves some constants unnamed. Here they are 1 (C) or the smallest value allowed (C_1 = 9), so a curve with
+such a constant is meaningful only up to a factor: draw it as "shape only".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ C_1 = 9.0
 
 
 def norm_contraction(n_arms: int, epoch_length: int, delta: float, rho_min: float) -> float:
-    """p of Lemma 1: how much of b_i is left in the error of b_{i+1}, times sqrt(T_i).
+    """p of Lemma 1: the share of b_i that remains in the error of b_{i+1}, times sqrt(T_i).
 
     >>> round(norm_contraction(75, 100, 0.1, 1.0), 4)
     166.8575
@@ -29,7 +29,7 @@ def norm_contraction(n_arms: int, epoch_length: int, delta: float, rho_min: floa
 
 
 def norm_noise(n_arms: int, epoch_length: int, delta: float, rho_min: float, sigma: float) -> float:
-    """q of Lemma 1: the noise's part in the error of b_{i+1}, times sqrt(T_i / d); with C = 1.
+    """q of Lemma 1: the contribution of the noise to the error of b_{i+1}, times sqrt(T_i / d); with C = 1.
 
     >>> round(norm_noise(75, 100, 0.1, 1.0, 0.5**0.5), 4)
     16.8551
@@ -63,7 +63,7 @@ def theorem_1(
     delta: float,
     explore: int = 0,
 ) -> np.ndarray:
-    """Theorem 1's bound on ALB-Norm's regret after `horizon` rounds, one number or many; shape only.
+    """Theorem 1's bound on ALB-Norm's regret after `horizon` rounds (a number or an array); shape only.
 
     C_1 (2 tau + K) ||theta*|| + C (||theta*|| + 1)(sqrt K + sqrt d) sqrt T ln(K T_1 / delta_1) ln(T / T_1)
 
@@ -81,12 +81,12 @@ READINGS = ("literal", "unnormalised", "isotropic")
 
 
 def first_phase(dim: int, sigma: float, delta: float, reading: str = "literal") -> int:
-    """T_0 of Equation (1): the least first phase for which Theorem 2 is proved.
+    """T_0 of Equation (1): the shortest first phase for which Theorem 2 is proved.
 
-    It depends on the eigenvalues of the exploration's covariance, of which the paper says three things that do not
-    agree: 1/d as defined (`literal`), N/d without the 1/N in front, as in Appendix C (`unnormalised`, too short for
-    what Remark 4 promises), and 1 (`isotropic`, the only one that gives the stated d^2 ln^2). The experiments take none
-    of them. Their first phases are shorter, but for `e-literal`, which is above `unnormalised` alone.
+    It depends on the eigenvalues of the exploration's covariance, for which the paper has three conflicting values:
+    1/d as defined (`literal`), N/d without the factor 1/N, as in Appendix C (`unnormalised`, too short for Remark 4),
+    and 1 (`isotropic`, the only one that gives the stated d^2 ln^2). The experiments use none of them: their first
+    phases are shorter, except that of `e-literal`, which is longer than `unnormalised`.
 
     >>> [first_phase(20, 0.5**0.5, 0.1, reading) for reading in READINGS]
     [1470367639, 32401, 1379045]
@@ -104,14 +104,14 @@ def first_phase(dim: int, sigma: float, delta: float, reading: str = "literal") 
 
 
 def _samples_needed(dim: int, sigma: float, delta: float, smallest: float, largest: float) -> float:
-    """How many random samples make least squares good enough, by their covariance's extreme eigenvalues."""
+    """Number of random samples for accurate least squares, given the extreme eigenvalues of their covariance."""
     noise = 32.0 * sigma**2 / smallest**2
     design = 4.0 / 3.0 * (6.0 * largest + smallest) * (dim + largest) / smallest**2
     return max(noise, design) * math.log(2.0 * dim / delta)
 
 
 def _least_first_phase(needed: Callable[[int], float]) -> int:
-    """The least T_0 with sqrt(T_0) >= needed(ceil(sqrt T_0)), which falls or stays as its argument grows."""
+    """Smallest T_0 with sqrt(T_0) >= needed(ceil(sqrt T_0)), for a `needed` that never increases."""
     low, high = 0, 1  # of the root
     while high < needed(high):
         low, high = high, 2 * high
@@ -124,10 +124,10 @@ def _least_first_phase(needed: Callable[[int], float]) -> int:
 def theorem_2(
     horizon: Any, *, sparsity: int, smallest: float, sigma: float, delta: float, first_phase: int
 ) -> np.ndarray:
-    """Theorem 2's bound on ALB-Dim's regret: 50 T_0 / gamma^4.65, once, and a term that grows with d* sqrt(T).
+    """Theorem 2's bound on ALB-Dim's regret: a constant 50 T_0 / gamma^4.65, plus a term that grows with d* sqrt(T).
 
-    gamma is the smallest non-zero magnitude: a small one costs a constant, but one with a large exponent. The proof has
-    the maximum with 25^4, as Theorem 3 does; this is the statement, which lacks it.
+    gamma is the smallest nonzero magnitude: a small gamma costs a constant, but with a large exponent. The proof has
+    a maximum with 25^4, as Theorem 3 does; this is the statement, which lacks it.
 
     >>> round(theorem_2(10**9, sparsity=20, smallest=0.12, sigma=1.0, delta=0.1, first_phase=3600).item())
     4880530414
@@ -147,7 +147,7 @@ def theorem_2(
 def feature_bound(dim: int, n_arms: int, horizon: int, delta: float) -> float:
     """b(delta) of Appendix C for features N(0, I), whose tau is 1: sqrt(d) + sqrt(2 ln(4TK / delta)).
 
-    With probability at least 1 - delta / 4 none of T rounds offers one of K arms a longer feature vector.
+    With probability at least 1 - delta / 4, no feature vector of K arms in T rounds is longer.
 
     >>> round(feature_bound(20, 5, 60_000, 0.1), 3)
     10.182
@@ -172,11 +172,11 @@ def first_phase_finite(
     eigenvalues: tuple[float, float] = (1.0, 1.0),
     reading: str = "literal",
 ) -> int:
-    """T_0 of Appendix C: the least first phase for which Theorem 3 is proved.
+    """T_0 of Appendix C: the shortest first phase for which Theorem 3 is proved.
 
-    `eigenvalues` are the smallest and the largest of Sigma_M, the mean covariance of the features over arms. The paper
-    defines what stands in T_0 as those of a sum over N rounds (`literal`: N times Sigma_M), and says of them what is
-    true of a mean (`normalised`), with which alone T_0 is of the stated order d^2 b(delta)^2.
+    `eigenvalues` are the smallest and the largest eigenvalue of Sigma_M, the mean covariance of the features over arms.
+    The paper defines the eigenvalues in T_0 for a sum over N rounds (`literal`: N times Sigma_M), but describes those
+    of a mean (`normalised`). Only with the latter, T_0 has the stated order d^2 b(delta)^2.
 
     >>> here = {"n_arms": 5, "horizon": 60_000, "sigma": 0.5**0.5, "delta": 0.1}
     >>> [first_phase_finite(20, **here, reading=reading) for reading in FINITE_READINGS]
@@ -190,7 +190,7 @@ def first_phase_finite(
     checks.one_of("reading", reading, FINITE_READINGS)
     smallest, largest = checks.finite_array("eigenvalues", eigenvalues, (2,)).tolist()
     if not 0.0 < smallest <= largest:
-        raise ValueError(f"eigenvalues must be a positive one and one that is at least as large, not {eigenvalues!r}")
+        raise ValueError(f"eigenvalues must be two numbers 0 < smallest <= largest, not {eigenvalues!r}")
     bound = feature_bound(dim, n_arms, horizon, delta)
 
     def needed(root: int) -> float:
@@ -203,8 +203,9 @@ def first_phase_finite(
 def theorem_3(horizon: Any, *, true_dim: int, n_arms: int, smallest: float, first_phase: int) -> np.ndarray:
     """Theorem 3's bound on the regret of ALB-Dim with finitely many arms.
 
-    2 T_0 max(25^4, 2 / gamma^4.65), once, and 308 (1 + ln(2KT ln T))^(3/2) sqrt(T d_m*) + 100 sqrt(T). Shape only: the
-    proof multiplies the growing part by b(delta), the statement does not.
+    2 T_0 max(25^4, 2 / gamma^4.65) + 308 (1 + ln(2KT ln T))^(3/2) sqrt(T d_m*) + 100 sqrt(T)
+
+    Shape only: the proof multiplies the part that grows with T by b(delta), the statement does not.
 
     >>> round(theorem_3(60_000, true_dim=5, n_arms=5, smallest=0.4, first_phase=4_900).item())
     3839665296
@@ -220,7 +221,7 @@ def theorem_3(horizon: Any, *, true_dim: int, n_arms: int, smallest: float, firs
 
 
 class Condition(NamedTuple):
-    """A condition of a theorem, and whether it holds."""
+    """A condition of a theorem and whether it holds: the given value and the needed one."""
 
     statement: str
     holds: bool
@@ -240,7 +241,7 @@ def check(
     rho_min: float = 1.0,
     explore: int | None = None,
 ) -> list[Condition]:
-    """Which conditions of Lemma 1 and Theorem 1 hold for these parameters.
+    """Check the conditions of Lemma 1 and Theorem 1 for these parameters.
 
     >>> for c in check(n_arms=75, dim=50, epoch_length=100, norm_bound=10.0, horizon=12_775, sigma=0.5**0.5):
     ...     print(c.holds, c.statement, f"needs {c.needed:.4g}")

@@ -1,7 +1,7 @@
-"""The folder where compiled code is kept from one process to the next.
+"""The folder that caches compiled code between processes.
 
-Numba reads what it finds there with pickle, which runs whatever was put into it: the folder must be the user's own, and
-nobody else may be able to write to it or to put another in its place. Where there is no such folder nothing is kept.
+Numba loads the cache with pickle, which can run arbitrary code. The folder must therefore belong to the user, and
+nobody else may be able to write to it or to replace it. Without such a folder, nothing is cached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 try:
     import grp
     import pwd
-except ImportError:  # Windows has neither
+except ImportError:  # not on Windows
     pass
 
 
@@ -47,14 +47,14 @@ def _folder_of_albatross() -> Path | None:
         return users / "albatross"
     try:
         home = Path.home()
-    except RuntimeError:  # no HOME, and a user that the system does not know, as in some containers
+    except RuntimeError:  # no HOME and an unknown user, as in some containers
         return None
     return home / ".cache" / "albatross" if home.is_absolute() else None
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether it is a real folder of this user that nobody else may write to."""
-    if not hasattr(os, "geteuid"):  # Windows, where a profile's folders are the user's own
+    """Return whether this is a real folder of this user that nobody else may write to."""
+    if not hasattr(os, "geteuid"):  # Windows, where the folders of a profile are private
         return True
     found = folder.lstat()
     own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
@@ -62,18 +62,18 @@ def _is_private(folder: Path) -> bool:
 
 
 def _guarded(folder: Path) -> bool:
-    """Whether nobody but this user and root can put another folder in the place of one inside."""
+    """Return whether only this user and root can replace a folder inside this one."""
     if not hasattr(os, "geteuid"):
         return True
     found = folder.stat()
     if found.st_uid not in (0, os.geteuid()):
         return False
     others = stat.S_IWOTH if _is_own_group(found.st_gid) else stat.S_IWOTH | stat.S_IWGRP
-    return not found.st_mode & others or bool(found.st_mode & stat.S_ISVTX)  # sticky: only owners may rename
+    return not found.st_mode & others or bool(found.st_mode & stat.S_ISVTX)  # sticky bit: only owners may rename
 
 
 def _is_own_group(gid: int) -> bool:
-    """Whether it is the group of this user alone that many systems make for each user."""
+    """Return whether this is the private group of this user, as many systems create for each user."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:

@@ -1,4 +1,4 @@
-"""Checks of arguments at the border. Each names the argument, what was given and what is needed."""
+"""Checks of arguments. Each error names the argument, what was given and what is needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1e100  # of contexts, rewards and parameters: their squares, summed, must stay finite too
-MOST_ROUNDS = 2**53  # past this, floats no longer count one by one
+LARGEST = 1e100  # contexts, rewards and parameters: sums of their squares must stay finite
+MOST_ROUNDS = 2**53  # above this, floats cannot count in steps of 1
 _LONGEST_SHOWN = 100  # characters of a wrong value in a message
-_LITTLE = 1 << 24  # bytes that every machine has
-# Where Linux says how many bytes are left: on the machine, and to the container that this runs in.
+_LITTLE = 1 << 24  # bytes that are always available
+# Where Linux reports the free memory of the machine and the limit of the container.
 _MEMORY_FILES = {
     "/proc/meminfo": (r"^MemAvailable:\s+(\d+) kB", 1024),
     "/sys/fs/cgroup/memory.max": (r"^(\d+)", 1),
@@ -23,12 +23,12 @@ _MEMORY_FILES = {
 
 
 def shortened(text: str) -> str:
-    """How a text begins, for an error message: it may be a whole book."""
+    """Shorten a text for an error message."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def shown(value: Any) -> str:
-    """A wrong value for an error message; of a long one, how it begins."""
+    """Format a wrong value for an error message, shortened if it is long."""
     if isinstance(value, str):
         return repr(shortened(value))
     try:
@@ -47,35 +47,35 @@ def _number(name: str, value: Any, needed: str) -> float:
 
 
 def positive(name: str, value: Any) -> None:
-    """A finite number above 0 whose square is not 0."""
+    """Require a finite number above 0 whose square does not underflow."""
     if _number(name, value, "a positive number") < 1.0 / LARGEST:
         raise ValueError(f"{name} must be a positive number (at least {1 / LARGEST:g}), not {shown(value)}")
 
 
 def at_least_zero(name: str, value: Any) -> None:
-    """A finite number of at least 0."""
+    """Require a finite number of at least 0."""
     if _number(name, value, "a number >= 0") < 0:
         raise ValueError(f"{name} must be a number >= 0, not {shown(value)}")
 
 
 def probability(name: str, value: Any) -> None:
-    """A number strictly between 0 and 1."""
+    """Require a number strictly between 0 and 1."""
     if not 0 < _number(name, value, "a number strictly between 0 and 1") < 1:
         raise ValueError(f"{name} must be a number strictly between 0 and 1, not {shown(value)}")
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
-    """An integer of at least `least` that 64 bits hold."""
+    """Require a 64-bit integer of at least `least`."""
     _integer(name, value, least=least)
     if value >= 2**63:
         raise ValueError(f"{name} must be below 2^63, not {shown(value)}")
 
 
 def rounds(name: str, value: Any) -> None:
-    """A number of rounds: past 2^53 floats no longer count one by one."""
+    """Require a number of rounds: from 1 to 2^53, above which floats cannot count in steps of 1."""
     _integer(name, value, least=1)
     if value > MOST_ROUNDS:
-        raise ValueError(f"{name} must be at most 2^53, past which floats cannot count, not {shown(value)}")
+        raise ValueError(f"{name} must be at most 2^53, the limit of counting in floats, not {shown(value)}")
 
 
 def _integer(name: str, value: Any, *, least: int) -> None:
@@ -84,39 +84,39 @@ def _integer(name: str, value: Any, *, least: int) -> None:
 
 
 def seed(name: str, value: Any) -> None:
-    """An integer of any size from 0 on."""
+    """Require an integer of at least 0, of any size."""
     _integer(name, value, least=0)
 
 
 def generator(name: str, value: Any) -> np.random.Generator:
-    """A generator from an integer or a SeedSequence; from None one with fresh entropy."""
+    """Return a generator seeded by an integer or a SeedSequence, or by the system for None."""
     if not isinstance(value, np.random.SeedSequence | None):
         seed(name, value)
     return np.random.Generator(np.random.SFC64(value))
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """One of a few words."""
+    """Require one of the given words."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def flag(name: str, value: Any) -> None:
-    """True or False."""
+    """Require True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, not {shown(value)}")
 
 
 def numbers(name: str, value: Any) -> np.ndarray:
-    """`value` as an array of real numbers, whole ones or not; one that hides some of them behind a mask is refused."""
+    """Return `value` as an array of real numbers (integer or float); refuse an array with masked entries."""
     parts = value if isinstance(value, list | tuple) else (value,)
     if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
-        raise ValueError(f"{name} has masked entries: fill them in or leave out what they belong to")
+        raise ValueError(f"{name} has masked entries: fill them in, or leave out the rows that hold them")
     try:
         array = np.asarray(value)
         if array.dtype == object:
             array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):  # rows of unequal length, or no numbers, or too large
+    except (TypeError, ValueError, OverflowError):  # rows of unequal length, not numbers, or too large
         array = np.array([value], object)
     if array.dtype.kind not in "biuf" and array.size:
         given = "text" if array.dtype.kind in "US" else f"{type(value).__name__} of {array.dtype}"
@@ -125,7 +125,7 @@ def numbers(name: str, value: Any) -> np.ndarray:
 
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """`value` as a C-ordered float array, copied only if need be; None in `shape` is any length."""
+    """Return `value` as a C-ordered float array, copied only if necessary; None in `shape` means any length."""
     array = numbers(name, value)
     fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
@@ -135,7 +135,7 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarr
 
 
 def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
-    """The same, of finite numbers."""
+    """Return `value` as a C-ordered array of finite floats; None in `shape` means any length."""
     array = real_array(name, value, shape)
     good = np.abs(array) <= LARGEST
     if not good.all():
@@ -145,40 +145,40 @@ def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.nda
 
 
 def coordinates(name: str, value: Any) -> tuple[int, ...]:
-    """Different coordinates, at least one, in ascending order."""
+    """Return at least one distinct coordinate, in ascending order."""
     array = numbers(name, value)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 0:
-        raise ValueError(f"{name} must be a list of coordinates (whole numbers from 0 on), not {shown(value)}")
+        raise ValueError(f"{name} must be a list of coordinates (whole numbers >= 0), not {shown(value)}")
     if np.unique(array).size < array.size:
-        raise ValueError(f"{name} names a coordinate twice: {shown(value)}")
+        raise ValueError(f"{name} must list each coordinate once, not {shown(value)}")
     return tuple(int(j) for j in np.sort(array))
 
 
 def nested_dims(name: str, value: Any) -> tuple[int, ...]:
-    """Dimensions of nested feature maps: whole numbers that grow."""
+    """Return the dimensions of nested feature maps: increasing whole numbers."""
     array = numbers(name, value)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu" or array.min() < 1:
-        raise ValueError(f"{name} must be a list of dimensions (whole numbers from 1 on), not {shown(value)}")
+        raise ValueError(f"{name} must be a list of dimensions (whole numbers >= 1), not {shown(value)}")
     if not (array[1:] > array[:-1]).all():
         raise ValueError(f"{name} must increase from map to map, not {shown(value)}")
     return tuple(int(dim) for dim in array)
 
 
 def indices(name: str, values: np.ndarray, most: Any) -> None:
-    """Whole numbers from 0 to `most`, a number or one for each place along the last axis."""
+    """Require whole numbers from 0 to `most`, a number or an array along the last axis."""
     wrong = ~((values >= 0) & (values <= most) & (values == np.floor(values)))
     if wrong.any():
-        raise ValueError(f"{name} holds {values[wrong][0]:g}, which no run leads to")
+        raise ValueError(f"{name} holds {values[wrong][0]:g}, which is impossible")
 
 
 def tags(name: str, values: np.ndarray) -> None:
-    """Numbers of a size that products of contexts have, or NaN."""
+    """Require NaN, or numbers no larger than a product of two contexts."""
     if (np.abs(values) > LARGEST**2).any():
-        raise ValueError(f"{name} holds numbers that are larger than {LARGEST**2:g}")
+        raise ValueError(f"{name} must hold numbers of at most {LARGEST**2:g} in size")
 
 
 def covariance(name: str, value: Any, dim: int) -> np.ndarray:
-    """A symmetric (d, d) matrix without negative eigenvalues."""
+    """Return a symmetric (d, d) matrix without negative eigenvalues."""
     array = finite_array(name, value, (dim, dim)).copy()
     size = np.abs(array).max()
     if not np.allclose(array, array.T, rtol=1e-9, atol=1e-12 * size):
@@ -189,35 +189,35 @@ def covariance(name: str, value: Any, dim: int) -> np.ndarray:
 
 
 def told_horizon(policy: Any, horizon: int | None) -> int:
-    """How many rounds will be played, from the policy or else from the simulation."""
+    """Return the number of rounds, given by the policy or else by the simulation."""
     total = policy.horizon if policy.horizon is not None else horizon
     if total is None:
         name = type(policy).__name__
-        raise ValueError(f"{name} needs to know how many rounds it will play: give {name}(horizon=...)")
+        raise ValueError(f"{name} needs the number of rounds: give {name}(horizon=...)")
     return int(total)
 
 
 def fits_in_memory(what: str, n_bytes: int, instead: str) -> None:
-    """Refuse what takes more memory than is free, before any of it is taken; where nobody says how much is, nothing."""
+    """Refuse an allocation above the free memory, where the system reports it, before anything is allocated."""
     if n_bytes <= _LITTLE:
         return
     free = free_memory()
     if n_bytes > free:
         raise ValueError(
-            f"{what} would take {n_bytes / 1e9:,.4g} GB of memory, and {free / 1e9:,.3g} GB are free: {instead}"
+            f"{what} would take {n_bytes / 1e9:,.4g} GB of memory, but {free / 1e9:,.3g} GB are free: {instead}"
         )
 
 
 def model_fits(dim: int, *, rows: int) -> None:
-    """Refuse a linear model of `dim` features that keeps matrices of so many rows in all, where there is no room."""
+    """Refuse a linear model whose matrices, of `rows` rows in total and `dim` columns, do not fit in memory."""
     fits_in_memory(f"a linear model of dim={dim}", 8 * int(rows) * int(dim), "take fewer features")
 
 
 def free_memory() -> float:
-    """Bytes that this process may still take."""
+    """Return the number of bytes that this process may still allocate."""
     free = math.inf
     if hasattr(os, "sysconf"):
-        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # all that the machine has
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # the memory of the machine
     for path, (pattern, unit) in _MEMORY_FILES.items():
         try:
             found = re.search(pattern, Path(path).read_text(), re.MULTILINE)

@@ -1,8 +1,8 @@
-"""Radii and widths: one formula of the papers a function, natural logarithms throughout.
+"""Radii and widths: one function per formula of the papers, with natural logarithms.
 
-Ghosh, Sankararaman and Ramchandran print OFUL+'s widths twice: in Appendix A with all constants, and in the main text
-with one unnamed constant c. Both are here, as the types `Appendix(scale)` and `Main(scale)`; `scale` multiplies the
-whole width and the whole radius (it is the c of the main text, and 1 is the appendix to the letter).
+Ghosh, Sankararaman and Ramchandran give OFUL+'s widths twice: in Appendix A with all constants, and in the main text
+with one unnamed constant c. Both are here, as the types `Appendix(scale)` and `Main(scale)`. `scale` multiplies the
+whole width and the whole radius: it is the c of the main text, and 1 gives exactly the formulas of the appendix.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from albatross.compiling import compiled, generic
 
 
 class Main(NamedTuple):
-    """The displays of Section 3.2, with c = scale."""
+    """The formulas of Section 3.2, with c = scale."""
 
     scale: float
 
@@ -29,12 +29,12 @@ class Appendix(NamedTuple):
 
 FORMS = {"main": Main, "appendix": Appendix}
 
-# ------------------------------------------------------------------------------- Appendix A, to the letter
+# ---------------------------------------------------------------------------------------------- Appendix A
 
 
 @compiled
 def burn_in(delta, horizon, dim, rho_min):
-    """T_min, Appendix A: rounds until the contexts' covariance has shown its smallest eigenvalue.
+    """T_min, Appendix A: rounds until the smallest eigenvalue of the contexts' covariance is reached empirically.
 
     >>> round(burn_in(0.1, 100.0, 50.0, 1.0), 9)
     214.907942013
@@ -44,7 +44,7 @@ def burn_in(delta, horizon, dim, rho_min):
 
 @compiled
 def self_normalised(norm_bound, t, delta, sigma, dim):
-    """M_delta(b, t), Appendix A: what the noise and the ridge can do to least squares after t rounds.
+    """M_delta(b, t), Appendix A: error of least squares after t rounds due to noise and ridge.
 
     >>> round(self_normalised(0.1, 1.0, 0.1, 0.5**0.5, 50.0), 12)
     1.772617940654
@@ -55,7 +55,7 @@ def self_normalised(norm_bound, t, delta, sigma, dim):
 
 @compiled
 def bias_leakage(norm_bound, t, horizon, delta, sigma, n_arms):
-    """Upsilon_delta(b, t, T), Appendix A: what the error of the bias estimates can do to it.
+    """Upsilon_delta(b, t, T), Appendix A: error of least squares due to errors of the bias estimates.
 
     >>> round(bias_leakage(0.1, 0.0, 100.0, 0.1, 0.5**0.5, 75.0), 9)
     446.858100127
@@ -69,7 +69,7 @@ def bias_leakage(norm_bound, t, horizon, delta, sigma, n_arms):
 def radius_appendix(norm_bound, t, horizon, delta, sigma, n_arms, dim, rho_min):
     """K_delta(b, t, T), Appendix A: Euclidean radius of OFUL+'s confidence ball after t of T rounds.
 
-    The paper leaves t <= 1 and t = T_min open: below T_min is the first branch, from T_min on the second.
+    The paper leaves t <= 1 and t = T_min open: here the first branch applies below T_min, the second from T_min on.
 
     >>> round(radius_appendix(0.1, 0.0, 100.0, 0.1, 0.5**0.5, 75.0, 50.0, 1.0), 9)
     448.475527256
@@ -84,7 +84,7 @@ def radius_appendix(norm_bound, t, horizon, delta, sigma, n_arms, dim, rho_min):
 
 @compiled
 def mean_width(count, delta, sigma, n_arms):
-    """Half-width of an arm's mean after `count` plays, valid at all times and for all arms at once.
+    """Half-width of an arm's mean after `count` plays, valid uniformly over time and arms.
 
     >>> round(mean_width(1.0, 0.1, 0.5**0.5, 75.0), 9)
     3.86436199
@@ -95,7 +95,7 @@ def mean_width(count, delta, sigma, n_arms):
 
 @compiled
 def bias_width_appendix(count, norm_bound, delta, sigma, n_arms, dim):
-    """What Appendix A adds to an arm's mean reward: the width of the mean, and of the contexts' part in it.
+    """Bonus on an arm's mean reward in Appendix A: the width of the mean, plus that of its context part.
 
     >>> round(bias_width_appendix(1.0, 0.1, 0.1, 0.5**0.5, 75.0, 50.0), 9)
     5.38178912
@@ -109,7 +109,7 @@ def bias_width_appendix(count, norm_bound, delta, sigma, n_arms, dim):
 
 @compiled
 def radius_main(norm_bound, t, horizon, delta, sigma, n_arms, dim, rho_min):
-    """K_delta(b, t, T) as Section 3.2 displays it; t = 0 is read as 1.
+    """K_delta(b, t, T) as in Section 3.2; t = 0 is read as 1.
 
     >>> round(radius_main(0.1, 0.0, 100.0, 0.1, 0.5**0.5, 75.0, 50.0, 1.0), 9)
     17.087088126
@@ -120,7 +120,7 @@ def radius_main(norm_bound, t, horizon, delta, sigma, n_arms, dim, rho_min):
 
 @compiled
 def bias_width_main(count, norm_bound, delta, sigma, dim):
-    """What Section 3.2 adds to an arm's mean reward.
+    """Bonus on an arm's mean reward in Section 3.2.
 
     >>> round(bias_width_main(1.0, 0.1, 0.1, 0.5**0.5, 50.0), 9)
     8.66011866
@@ -156,7 +156,7 @@ def scaled_width_appendix(form: Appendix, count, norm_bound, delta, sigma, n_arm
 
 @compiled
 def bias_widths(form, counts, norm_bound, delta, sigma, dim):
-    """`bias_width` of every arm; +inf, which asks for a first play, for an arm that has none."""
+    """`bias_width` of every arm; +inf, which requests a first play, for an arm without plays."""
     n_arms = counts.size
     widths = np.empty(n_arms)
     for arm in range(n_arms):

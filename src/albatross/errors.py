@@ -1,16 +1,16 @@
-"""Errors that a caller may want to tell apart. All are ValueErrors; none leaves anything half-changed."""
+"""Errors that callers may want to catch separately. All are ValueErrors, and leave everything unchanged."""
 
 from __future__ import annotations
 
 
 class UnknownDecision(ValueError):
-    """A reward for a decision that is not pending: already rewarded, forgotten, or made by another agent."""
+    """The decision is not pending: already rewarded, dropped, forgotten, or made by another agent."""
 
 
 class UnreadableFile(ValueError):
-    """A saved agent or fleet that is cut, is something else, or is of another version."""
+    """The file is not a valid saved agent or fleet: damaged, of another kind, or of another version."""
 
 
 def missing_extra(package: str | None) -> str:
-    """What to do where a library of the extra `lab` is not installed; Albatross itself is installed from a clone."""
+    """Return the error text for a missing library of the extra `lab`."""
     return f"this needs {package}: run pip install '.[lab]' in your clone of Albatross"

@@ -1,23 +1,24 @@
-"""What would another policy have earned? Answers from a log whose actions were taken with known probabilities.
+"""Estimate what a policy would have earned, from a log whose actions were taken with known probabilities.
 
-*Replay* plays a learning policy on the log: a round counts, and is learnt from, if the policy chooses the logged action
-(Li, Chu, Langford and Wang 2011). If that had probability p, the round is only offered with probability min p / p: then
-every choice is met equally often, and what is accepted has the law of online play, whatever policy wrote the log.
+*Replay* runs a learning policy on the log: a round counts, and the policy learns from it, if it chooses the logged
+action (Li, Chu, Langford and Wang 2011). A round whose action had probability p is only offered with probability
+min p / p. Every choice is then matched equally often, and the accepted rounds are distributed as in online play,
+whatever policy wrote the log.
 
-*Off-policy estimates* are of a policy that no longer learns, with probabilities pi(a|x). Of w = pi(a|x) / p they are
+*Off-policy estimates* are for a policy that no longer learns, with probabilities pi(a|x). With w = pi(a|x) / p they are
 
     IPS     mean of w r                                     (Horvitz and Thompson 1952)
     SNIPS   sum of w r / sum of w                           (Swaminathan and Joachims 2015)
     DR      mean of sum_a pi(a|x) m(x,a) + w (r - m(x,a))   (Dudik, Langford and Li 2011)
 
-with m a ridge regression of the rewards. IPS and DR are unbiased, and w's effective sample size, (sum w)^2 / sum w^2,
-says how many rounds they rest on.
+where m is a ridge regression of the rewards. IPS and DR are unbiased. The effective sample size of w,
+(sum w)^2 / sum w^2, is the number of rounds that they effectively rest on.
 
-*Support.* All of this needs a log whose policy could have taken every action that the new one takes. A log of a policy
-without randomness, with propensities of 1, says nothing of any other action, yet the formulas give numbers with small
-errors. They betray themselves: with support w has mean 1, and replay grants a share min p of the rounds. Where too
-little is granted, where w averages too little, or where too few rounds carry all weight, there is no estimate but NaN,
-with a `reason` and a warning. It is no exception, so that one policy without support does not cost the others' results.
+*Support.* The logging policy must be able to take every action that the new policy takes. The log of a deterministic
+policy, with propensities of 1, says nothing about other actions, yet the formulas give numbers with small errors. Such
+cases can be detected: with support, w has mean 1 and replay accepts a share min p of the rounds. If replay accepts too
+few rounds, if the mean of w is too small, or if too few rounds carry all the weight, the estimate is NaN, with a
+`reason` and a warning. It is not an exception, so that one unsupported policy does not cost the others' results.
 """
 
 from __future__ import annotations
@@ -49,64 +50,64 @@ from albatross.protocol import (
 )
 from albatross.simulation import BYTES_A_TRIAL, default_workers, in_threads, progress_bar, streams
 
-_CHUNK_BYTES = 1 << 20  # of contexts and noise at once
-_ROUNDING = 1e-6  # by which probabilities may miss a sum of 1
-_ALIKE = 1e-12  # a spread of so little, relative to the mean, is rounding
-# On simulated logs with support, SNIPS +- two standard errors holds the truth in 20 % of cases with fewer than 3
-# effective rounds, in 70 % with 3 to 10, in 85 % with 10 to 30 and in 90 % and more beyond. Of a log of fewer than 100
-# rounds a tenth will do: everybody sees how small it is.
+_CHUNK_BYTES = 1 << 20  # of contexts and noise at a time
+_ROUNDING = 1e-6  # tolerance for probabilities to sum to 1
+_ALIKE = 1e-12  # a spread this small relative to the mean is rounding
+# On simulated logs with support, SNIPS +- two standard errors contains the truth in 20 % of cases with fewer than 3
+# effective rounds, in 70 % with 3 to 10, in 85 % with 10 to 30 and in 90 % and more beyond. For a log of fewer than 100
+# rounds, a tenth is enough: its size is obvious.
 _FEWEST, _SMALLEST_SHARE = 10.0, 0.1
-_MISSING = 0.01  # of a policy's choices may lie outside of the log
-_DEVIATIONS = 4.0  # by which that must show
-_CERTAIN = 1.0 - 1e-6  # a propensity that leaves nothing to other actions
+_MISSING = 0.01  # share of a policy's choices that may be missing from the log
+_DEVIATIONS = 4.0  # standard deviations by which it must be exceeded
+_CERTAIN = 1.0 - 1e-6  # a propensity that leaves no probability for other actions
 
 
 class Estimate(NamedTuple):
-    """Mean reward a round, how far it may be off, and how many rounds it rests on.
+    """Mean reward per round, its standard error and the number of rounds that it effectively rests on.
 
-    Where the log does not support an estimate, value and error are NaN and `reason` says why: more than 1 % of the
-    policy's choices are actions that the log could not, or by the weights' mean did not, take; or it rests on fewer
-    than 10 effective rounds (than a tenth of a log that is shorter than 100).
+    If the log does not support an estimate, value and error are NaN and `reason` says why: more than 1 % of the
+    policy's choices are actions that the logging policy could not take, or did not take according to the mean weight;
+    or fewer than 10 effective rounds remain (for a log of fewer than 100 rounds: fewer than a tenth).
     """
 
     value: float
-    standard_error: float  # NaN where all that is averaged is alike, as where no reward was met
+    standard_error: float  # NaN if all averaged values are equal, as without any reward
     effective_sample_size: float
     reason: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """What one policy earned in the rounds that it was granted, trial by trial.
+    """Rewards of one policy in the accepted rounds, per trial.
 
-    Where the log does not take all actions that the policy chooses, its rewards do not have the law of online play:
-    means and errors are then NaN, and `reason` says why.
+    If the log lacks actions that the policy chooses, the rewards are not distributed as in online play: means and
+    errors are then NaN, and `reason` says why.
     """
 
     policy: Any
-    rewards: list[np.ndarray]  # of each trial, in the order they were earned
+    rewards: list[np.ndarray]  # one array per trial, in the order of play
     reason: str | None = None
 
     @property
     def accepted(self) -> np.ndarray:
-        """(trials,) how many rounds counted."""
+        """(trials,) number of accepted rounds."""
         return np.array([len(earned) for earned in self.rewards])
 
     @property
     def reward(self) -> np.ndarray:
-        """(trials,) mean reward a round; NaN where none counted, or where there is a `reason` against it."""
+        """(trials,) mean reward per round; NaN if no round was accepted, or if there is a `reason`."""
         counts = self.reason is None
         return np.array([earned.mean() if counts and earned.size else math.nan for earned in self.rewards])
 
     @property
     def value(self) -> float:
-        """Mean reward a round over the trials that had any."""
+        """Mean reward per round, over the trials with accepted rounds."""
         found = self.reward[self.accepted > 0]
         return float(found.mean()) if found.size else math.nan
 
     @property
     def standard_error(self) -> float:
-        """Mean of the trials' own. They share a log, and however they depend, their mean's is no larger."""
+        """Mean of the trials' standard errors: an upper bound, because trials share a log and are dependent."""
         found = [] if self.reason else [standard_error(earned) for earned in self.rewards]
         known = [error for error in found if not math.isnan(error)]
         return float(np.mean(known)) if known else math.nan
@@ -119,9 +120,9 @@ class Replay:
 
 
 class Evaluation(NamedTuple):
-    """All that a log says of one policy."""
+    """All estimates for one policy."""
 
-    replay: Replay | None  # None for a table of probabilities, which learns nothing
+    replay: Replay | None  # None for a table of probabilities, which does not learn
     ips: Estimate
     snips: Estimate
     doubly_robust: Estimate
@@ -131,13 +132,13 @@ class Evaluation(NamedTuple):
 
 
 class _Pace(NamedTuple):
-    """How work in a thread reports and is stopped."""
+    """Progress and cancellation of work in a thread."""
 
     advance: Callable[[int], None]
     stop: threading.Event
 
     def chunks(self, rows: np.ndarray, numbers_a_row: int, *, steps: int = 1) -> Iterator[np.ndarray]:
-        """The rows, as many at once as their numbers take little memory; a row is so many steps of the bar."""
+        """Yield the rows in chunks that take little memory; each row advances the bar by `steps`."""
         size = max(1, _CHUNK_BYTES // (8 * numbers_a_row))
         for start in range(0, len(rows), size):
             if self.stop.is_set():
@@ -147,7 +148,7 @@ class _Pace(NamedTuple):
 
 
 class _Learner:
-    """A policy with its state and its own stream of random numbers."""
+    """A policy with its state and its random numbers."""
 
     def __init__(self, policy: Any, env: Logged, horizon: int, rng: np.random.Generator) -> None:
         self.env, self.rng = env, rng
@@ -157,7 +158,7 @@ class _Learner:
         self.eligible, self.pending = np.ones(env.n_arms, bool), np.zeros(env.n_arms, np.int64)
 
     def replay(self, rows: np.ndarray, pace: _Pace) -> np.ndarray:
-        """Learn online from those of the rows whose action it would have chosen: their rewards."""
+        """Learn online from the rows whose action the policy chooses; return their rewards."""
         env, earned = self.env, [np.empty(0)]
         for part in pace.chunks(rows, env.n_arms * env.dim + self.noise_size):
             noise = self.rng.standard_normal((len(part), self.noise_size))
@@ -170,14 +171,14 @@ class _Learner:
         return np.concatenate(earned)
 
     def learn(self, rows: np.ndarray, pace: _Pace) -> None:
-        """Learn from rows as choices of somebody else."""
+        """Learn from rows as choices of another policy."""
         env, tag = self.env, np.full(tag_size(self.parameters), np.nan)
         for part in pace.chunks(rows, env.dim):
             arms = env.actions[part]
             learn_log(self.parameters, self.state, env.contexts[part, arms], arms, env.rewards[part], tag)
 
     def probabilities(self, rows: np.ndarray, draws: int, pace: _Pace) -> np.ndarray:
-        """(m, K) of its choice in each row, as the share of `draws` draws, learning nothing."""
+        """(m, K) choice probabilities in each row, from `draws` draws, without learning."""
         env = self.env
         draws = draws if self.noise_size else 1
         counts = [np.empty((0, env.n_arms))]
@@ -204,24 +205,24 @@ def _replay_once(policy: Any, env: Logged, trial: int, seed: int, pace: _Pace) -
 
 
 def _expected(env: Logged) -> int:
-    """How many rounds replay will count, near enough: each is granted with the least propensity."""
+    """Return the expected number of accepted rounds: each is accepted with the smallest propensity."""
     return max(1, round(env.length * float(env.propensities.min())))
 
 
 def _choices(policy: Any, env: Logged, draws: int) -> int:
-    """How often a policy chooses in a round, to say how likely each arm is."""
+    """Return the number of draws per round needed for the choice probabilities of a policy."""
     return draws if noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim) else 1
 
 
 def _check_trials(trials: int, n_policies: int, env: Logged) -> None:
-    """Refuse a number of replays that is no number of replays, or whose rewards do not fit in memory."""
+    """Refuse an invalid number of replays, or one whose rewards do not fit in memory."""
     checks.whole("trials", trials, least=1)
     n_bytes = n_policies * int(trials) * (8 * _expected(env) + BYTES_A_TRIAL)
     checks.fits_in_memory(f"the rewards of trials={trials} replays", n_bytes, "take fewer trials")
 
 
 def _in_parallel(jobs: Sequence[Callable[[_Pace], Any]], total: int) -> list[Any]:
-    """What the jobs return, in their order; `total` is how many steps they take: rows learnt, and choices made."""
+    """Run the jobs and return their results in order; `total` is their number of steps: rows learnt and choices."""
     stop = threading.Event()
     with threadpool_limits(1, user_api="blas"), progress_bar(total, None) as advance:
         pace = _Pace(advance, stop)
@@ -229,10 +230,9 @@ def _in_parallel(jobs: Sequence[Callable[[_Pace], Any]], total: int) -> list[Any
 
 
 def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
-    """Play a learning policy, or a dict of them, on a log by rejection; a dict gives a dict of `Replay`.
+    """Run a learning policy, or a dict of policies, on a log by rejection; a dict gives a dict of `Replay`.
 
-    The first trial takes the log in its order, each further one in a random order of its own. The numbers depend on
-    `seed` alone.
+    The first trial uses the order of the log, every other trial a random order. The numbers depend only on `seed`.
 
     >>> from albatross import environments, policies
     >>> rng = np.random.default_rng(0)
@@ -254,15 +254,15 @@ def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
 
 
 def _replayed(name: str, policy: Any, rewards: list[np.ndarray], env: Logged) -> Replay:
-    """With the reason, which is warned of, if the policy was granted too few rounds."""
+    """Return the replay; if too few rounds were accepted, add the reason and warn."""
     least, granted = float(env.propensities.min()), float(np.mean([len(earned) for earned in rewards]))
-    expected = env.length * least  # whatever the policy, if the log takes every action
+    expected = env.length * least  # for any policy, if the log takes every action
     missing = expected - granted
     reason = None
     if missing > max(_MISSING * expected, _DEVIATIONS * math.sqrt(expected * (1.0 - least))):
         reason = (
-            f"it was granted {granted:,.0f} of about {expected:,.0f} rounds: "
-            "the log does not take every action that it chooses"
+            f"{granted:,.0f} rounds were accepted where about {expected:,.0f} are expected: "
+            "the log lacks actions that the policy chooses"
         )
         warnings.warn(f"{name or 'the policy'}: no replay, because {reason}", stacklevel=3)
     return Replay(policy, rewards, reason)
@@ -271,10 +271,10 @@ def _replayed(name: str, policy: Any, rewards: list[np.ndarray], env: Logged) ->
 def probabilities(
     policy: Any, env: Logged, *, trained_on: Any, rows: Any, draws: int = 100, seed: int = 0
 ) -> np.ndarray:
-    """(m, K) how likely the policy would choose each arm in `rows`, once it has learnt the rows `trained_on`.
+    """(m, K) probability that the policy chooses each arm in `rows`, after learning from the rows `trained_on`.
 
-    It learns those as somebody else's decisions and then nothing more. A policy that draws nothing chooses one arm with
-    certainty; of others this is the share of so many draws. Rows are numbers, a mask or a slice.
+    It learns from those rows as another policy's decisions, and from nothing else. A deterministic policy has one arm
+    of probability 1; for others, this is the share of `draws` draws. Rows are indices, a mask or a slice.
 
     >>> from albatross import environments, policies
     >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 1],
@@ -302,11 +302,11 @@ def _trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generato
 
 def _check_log(env: Any) -> None:
     if not isinstance(env, Logged):
-        raise TypeError(f"{env!r} is not a log: make an albatross.environments.Logged")
+        raise TypeError(f"{env!r} is not a log: give an albatross.environments.Logged")
 
 
 def _named(policy: Any, env: Any) -> dict[str, Any]:
-    """Policies by name, all of them fit for this log; a wrong one is told before any work."""
+    """Return the policies by name after checking, before any work, that all suit this log."""
     _check_log(env)
     named = dict(policy) if isinstance(policy, Mapping) else {"": policy}
     if not named:
@@ -314,7 +314,7 @@ def _named(policy: Any, env: Any) -> dict[str, Any]:
     for each in named.values():
         check_policy(each)
         if on_ball(each):
-            raise ValueError(f"{type(each).__name__} plays actions of the unit ball, a log has {env.n_arms} arms")
+            raise ValueError(f"{type(each).__name__} plays on the unit ball, but the log has {env.n_arms} arms")
         resolve(each, env.n_arms, env.dim, _expected(env))
     return named
 
@@ -323,18 +323,18 @@ def _named(policy: Any, env: Any) -> dict[str, Any]:
 
 
 class _Target(NamedTuple):
-    """A policy that does not learn, on the rounds of a log."""
+    """A policy that does not learn, evaluated on the rounds of a log."""
 
     probabilities: np.ndarray  # (n, K)
     actions: np.ndarray  # (n,) logged
     rewards: np.ndarray  # (n,)
-    weights: np.ndarray  # (n,) probability of the logged action, against what it was
+    weights: np.ndarray  # (n,) probability of the logged action divided by its propensity
     effective_sample_size: float
     reason: str | None  # why the log does not support an estimate
 
 
 def ips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Estimate:
-    """Inverse propensity score: unbiased for a policy that takes its actions with probabilities `target` (n, K).
+    """Inverse propensity score: an unbiased estimate for a policy with choice probabilities `target` (n, K).
 
     >>> ips([[0, 1], [0.5, 0.5]], actions=[1, 0], rewards=[1, 3], propensities=[0.5, 0.25]).value
     4.0
@@ -343,7 +343,7 @@ def ips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Estima
 
 
 def snips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Estimate:
-    """IPS divided by the weights' mean: a little biased, often far less spread.
+    """IPS divided by the mean weight: slightly biased, often with a much smaller variance.
 
     >>> snips([[0, 1], [0.5, 0.5]], actions=[1, 0], rewards=[1, 3], propensities=[0.5, 0.25]).value
     2.0
@@ -352,9 +352,9 @@ def snips(target: Any, *, actions: Any, rewards: Any, propensities: Any) -> Esti
 
 
 def doubly_robust(target: Any, *, actions: Any, rewards: Any, propensities: Any, predictions: Any) -> Estimate:
-    """IPS of what `predictions` (n, K) of the rewards miss, and their mean: unbiased whatever they are.
+    """Mean of the predicted rewards (n, K) plus IPS of their errors: unbiased for any predictions.
 
-    No prediction may have seen its own round's reward: see `predicted_rewards`.
+    A prediction must not use the reward of its own round: see `predicted_rewards`.
 
     >>> logged = {"actions": [1, 0], "rewards": [1, 3], "propensities": [0.5, 0.25]}
     >>> doubly_robust([[0, 1], [0.5, 0.5]], **logged, predictions=[[2, 1], [2, 1]]).value
@@ -395,14 +395,14 @@ def _refused(target: _Target) -> Estimate:
 
 
 def standard_error(values: np.ndarray) -> float:
-    """Of the mean; NaN where it is not known."""
+    """Return the standard error of the mean; NaN if it is unknown."""
     if values.size < 2:
         return math.nan
     return _known(float(values.std(ddof=1)) / math.sqrt(values.size), float(values.mean()))
 
 
 def _known(error: float, value: float) -> float:
-    """The error, NaN where it is 0 but for rounding: values that are all alike do not say how far they may be off."""
+    """Return the error, or NaN if it is 0 up to rounding: equal values say nothing about their error."""
     return error if error > _ALIKE * abs(value) else math.nan
 
 
@@ -425,7 +425,7 @@ def _weighted(
     *,
     stacklevel: int = 3,
 ) -> _Target:
-    """With the weights; warns where the log knows nothing."""
+    """Compute the weights; warn if the log lacks actions of the target."""
     weights = target[np.arange(len(target)), actions] / propensities
     squares = float((weights**2).sum())
     effective = float(weights.sum()) ** 2 / squares if squares else 0.0
@@ -435,32 +435,32 @@ def _weighted(
         warnings.warn(f"{name}: no IPS, SNIPS or DR, because {reason}", stacklevel=stacklevel)
     elif unknown.any():
         warnings.warn(
-            f"{name} {_spent(unknown)}: IPS and SNIPS leave out what they earn, DR guesses it, and replay waits for "
-            "them in vain",
+            f"{name} {_spent(unknown)}: IPS and SNIPS omit their rewards, DR extrapolates them, and replay never "
+            "accepts them",
             stacklevel=stacklevel,
         )
     return _Target(target, actions, rewards, weights, effective, reason)
 
 
 def _spent(unknown: np.ndarray) -> str:
-    """How often a policy takes actions that were never logged, in words, from its probabilities (n, number) of them."""
+    """Describe how often a policy takes actions that were never logged, from their probabilities (n, number)."""
     number = int(unknown.any(axis=0).sum())
     kind = "action that was" if number == 1 else "actions that were"
     return f"spends {unknown.sum():.4g} of {len(unknown)} rounds on {number} {kind} never logged"
 
 
 def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray, unknown: np.ndarray) -> str | None:
-    """Why the log does not support off-policy estimates, in words."""
+    """Return why the log does not support off-policy estimates, or None."""
     n = weights.size
     impossible = float((1.0 - weights)[propensities >= _CERTAIN].sum())
     if impossible > _MISSING * n:
         return (
-            f"it spends {impossible:,.4g} of {n:,} rounds on actions that the log could not take: another one had "
-            "propensity 1"
+            f"it spends {impossible:,.4g} of {n:,} rounds on actions that the logging policy could not take: the "
+            "logged action had propensity 1"
         )
     fewest = min(_FEWEST, _SMALLEST_SHARE * n)
     if effective < fewest:
-        return f"it rests on {effective:.2g} of {n:,} rounds, and at least {fewest:.3g} are needed"
+        return f"it rests on {effective:.2g} effective rounds of {n:,}, but needs at least {fewest:.3g}"
     average = float(weights.mean())
     error = float(weights.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
     missing = 1.0 - average
@@ -469,15 +469,15 @@ def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray
     if unknown.sum() > 0.5 * missing * n:
         return f"it {_spent(unknown)}"
     return (
-        f"its weights average {average:.2f} ± {error:.2f} and not 1: the log hardly ever takes the actions of "
+        f"its weights average {average:.2f} ± {error:.2f}, not 1: the log hardly contains the actions of "
         f"{100.0 * missing:.0f} % of its choices, or the propensities are wrong"
     )
 
 
 def _checked_probabilities(target: Any, length: int) -> np.ndarray:
-    """(n, K) of a policy's choices in each round of the log."""
+    """Check choice probabilities (n, K) for the rounds of the log."""
     if isinstance(target, str) or np.ndim(target) != 2:
-        raise TypeError(f"{target!r} is neither a policy nor a table of probabilities, ({length}, number of arms)")
+        raise TypeError(f"{target!r} is neither a policy nor an array of probabilities ({length}, number of arms)")
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)
     if target.size and target.min() < 0.0:
@@ -489,7 +489,7 @@ def _checked_probabilities(target: Any, length: int) -> np.ndarray:
 
 
 def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarray:
-    """(n, K) by ridge regression on contexts and a bias an arm; rows are predicted by a model that never saw them."""
+    """(n, K) rewards predicted by ridge regression on contexts and a bias per arm, fitted to other folds only."""
     fold_of_row = _folds(env, folds, seed)
 
     jobs = [partial(_predict_fold, env, fold_of_row, fold) for fold in range(folds)]
@@ -498,17 +498,17 @@ def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarr
 
 
 def _folds(env: Logged, folds: int, seed: int) -> np.ndarray:
-    """(n,) the fold of every row, at random and of equal sizes."""
+    """(n,) the fold of every row: random, and of equal sizes."""
     _check_log(env)
     checks.whole("folds", folds, least=2)
     checks.seed("seed", seed)
     if folds > env.length:
-        raise ValueError(f"{folds} folds need at least as many rounds, the log has {env.length}")
+        raise ValueError(f"folds={folds} needs at least {folds} rounds, but the log has {env.length}")
     return streams(seed, 0)[2].permutation(env.length) % folds
 
 
 def _assembled(parts: list[np.ndarray], fold_of_row: np.ndarray, n_arms: int) -> np.ndarray:
-    """The rows of all folds in the order of the log."""
+    """Put the rows of all folds into the order of the log."""
     whole = np.empty((fold_of_row.size, n_arms))
     for fold, part in enumerate(parts):
         whole[fold_of_row == fold] = part
@@ -516,11 +516,11 @@ def _assembled(parts: list[np.ndarray], fold_of_row: np.ndarray, n_arms: int) ->
 
 
 def _predict_fold(env: Logged, fold_of_row: np.ndarray, fold: int, pace: _Pace) -> np.ndarray:
-    """(m, K) predictions for a fold's rows, fitted to all others: shrunk to their mean reward."""
+    """(m, K) predictions for the rows of a fold, fitted to all other rows and shrunk to their mean reward."""
     known, asked = np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
     level = env.rewards[known].mean()
-    # A prior by which an arm's bias, and all features of variance 1 together, are as large as the noise. The biases are
-    # eliminated, as in linalg's Joint: there may be thousands.
+    # The prior makes the bias of an arm, and all features of variance 1 together, as large as the noise. The biases are
+    # eliminated, as in models.ridge.Joint: there may be thousands.
     weight = 1.0 + np.bincount(env.actions[known], minlength=env.n_arms)
     reward_sum = np.bincount(env.actions[known], env.rewards[known] - level, env.n_arms)
     context_sum = np.zeros((env.n_arms, env.dim))
@@ -542,11 +542,11 @@ def _predict_fold(env: Logged, fold_of_row: np.ndarray, fold: int, pace: _Pace) 
 
 
 def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, draws: int = 20, seed: int = 0) -> Any:
-    """Replay and off-policy estimates of one policy, or a dict of them; a dict gives a dict of `Evaluation`.
+    """Replay and off-policy estimates for one policy, or a dict of policies; a dict gives a dict of `Evaluation`.
 
-    IPS, SNIPS and DR are of what a policy has learnt: for each fold of the log it learns the others as somebody else's
-    decisions and is then frozen. In place of a policy there may be a table (n, K) of probabilities. Few `draws` of a
-    policy's randomness cost precision, but IPS and DR no bias. The numbers depend on `seed` alone.
+    IPS, SNIPS and DR evaluate the trained policy: for each fold, it learns from the other folds as another policy's
+    decisions and is then frozen. Instead of a policy, you may give an array (n, K) of probabilities. Few `draws` of a
+    policy's randomness reduce precision, but do not bias IPS and DR. The numbers depend only on `seed`.
 
     >>> from albatross import environments
     >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 2],
@@ -564,7 +564,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     targets = {name: _checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
     for name, target in targets.items():
         if target.shape[1] != env.n_arms:
-            raise ValueError(f"probabilities {name} are of {target.shape[1]} arms, the log has {env.n_arms}")
+            raise ValueError(f"probabilities {name} have {target.shape[1]} columns, but the log has {env.n_arms} arms")
 
     def learnt(each: Any, fold: int, pace: _Pace) -> np.ndarray:
         learner = _trained(each, env, np.flatnonzero(fold_of_row != fold), streams(seed, fold)[1], pace)
@@ -574,7 +574,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     for each in learning.values():
         jobs += [partial(learnt, each, fold) for fold in range(folds)]
         jobs += [partial(_replay_once, each, env, trial, seed) for trial in range(trials)]
-    # Predicting goes through all rows in each fold; a policy learns each row in all folds but one, and chooses in that.
+    # Each fold predicts all rows; a policy learns each row in all folds but one, and chooses in that one.
     steps = folds + sum(folds - 1 + trials + _choices(each, env, draws) for each in learning.values())
     done = iter(_in_parallel(jobs, steps * env.length))
     predictions = _assembled([next(done) for _ in range(folds)], fold_of_row, env.n_arms)

@@ -1,4 +1,4 @@
-"""Fleet: one policy for many users, each with what it has learnt of them alone, a batch of events at a time."""
+"""Fleet: one bandit per user, with events processed in batches."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from albatross.states import leaves, mapped, state_of
 
 
 class Fleet:
-    """A bandit for every user: `select` arms for a batch of events, play them, `update` with their rewards.
+    """One bandit per user: `select` arms for a batch of events, play them, `update` with their rewards.
 
-    Without a policy it is `policies.Albatross`. Users are numbers from 0. The fleet keeps nothing of a choice but that
-    its arm has one pending; whoever plays it keeps the choice until the reward is there, and calls `drop` where none
-    will come. `horizon` is how many rounds a user is expected to play, for policies that want to know.
+    The default policy is `policies.Albatross`. Users are numbered from 0. The fleet only counts the pending choices of
+    each arm: keep the `Choices` until the rewards arrive, and call `drop` for those that will not be rewarded.
+    `horizon` is the expected number of rounds per user, for policies that need it.
 
     >>> fleet = Fleet(policies.LinTS(sigma=0.5), n_users=1_000, n_arms=3, dim=2, seed=0)
     >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
@@ -58,13 +58,13 @@ class Fleet:
         self._rng = checks.generator("seed", seed)
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
-            raise ValueError(f"{type(policy).__name__} plays on the unit ball, a fleet plays finitely many arms")
+            raise ValueError(f"{type(policy).__name__} plays on the unit ball, but a fleet needs finitely many arms")
         self.policy, self.n_arms, self.dim = policy, int(n_arms), int(dim)
         checks.fits_in_memory(f"contexts of {n_arms} arms and {dim} features", 8 * self.n_arms * self.dim, "take fewer")
         self.horizon = None if horizon is None else int(horizon)
         self._parameters = resolve(policy, self.n_arms, self.dim, horizon)
         self._states = self._newcomers(int(n_users))
-        self._pending = np.zeros((n_users, n_arms), np.int32)  # choices of each arm whose reward has not come yet
+        self._pending = np.zeros((n_users, n_arms), np.int32)  # unrewarded choices of each arm
         self._decisions = np.zeros(n_users, np.int32)
         self._set_up()
 
@@ -85,7 +85,7 @@ class Fleet:
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """Number of users."""
         return len(self._pending)
 
     @property
@@ -97,7 +97,7 @@ class Fleet:
         return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
 
     def add_users(self, n_users: int) -> np.ndarray:
-        """Take in so many new users, of whom nothing is known; returns their numbers."""
+        """Add `n_users` new users and return their numbers."""
         checks.whole("n_users", n_users, least=1)
         with self._lock:
             known = self.n_users
@@ -110,7 +110,7 @@ class Fleet:
     # ---------------------------------------------------------------------------------------- events and rewards
 
     def select(self, users: Any, contexts: Any, eligible: Any = None) -> Choices:
-        """Choose an arm for each of m events: users (m,), contexts (m, K, d), eligible a mask (m, K) or (K,)."""
+        """Choose an arm for each of m events: users (m,), contexts (m, K, d), `eligible` a mask (m, K) or (K,)."""
         users = self._known(users)
         m, table = len(users), (len(users), self.n_arms)
         contexts = checks.real_array("contexts", contexts, (*table, self.dim))
@@ -119,7 +119,7 @@ class Fleet:
         mask = self._mask(eligible, table)
         scores, widths, propensities = np.empty((3, m))
         tags = np.zeros((m, tag_size(self._parameters)))
-        arms = np.full(m, -1)  # until they are chosen
+        arms = np.full(m, -1)  # not chosen yet
         choices = Choices(users, arms, np.empty((m, self.dim)), scores, widths, propensities, tags)
         with self._lock:
             before = self._rng.bit_generator.state
@@ -141,7 +141,7 @@ class Fleet:
         return choices
 
     def update(self, choices: Choices, rewards: Any) -> None:
-        """Take the rewards (m,) of choices, of a batch or of some `choices.rows(...)`; each is rewarded once."""
+        """Learn from the rewards (m,) of a batch, or of a part, `choices.rows(...)`. Each choice is rewarded once."""
         choices = self._chosen(choices)
         rewards = checks.finite_array("rewards", rewards, (len(choices.users),))
         with self._lock:
@@ -154,18 +154,18 @@ class Fleet:
                 raise
 
     def drop(self, choices: Choices) -> None:
-        """Say that these choices will never be rewarded."""
+        """Discard choices that will never be rewarded."""
         choices = self._chosen(choices)
         with self._lock:
             self._settle(choices)
 
     def diagnostics(self, user: int) -> dict[str, Any]:
-        """What the policy has learnt of one user."""
+        """Return what the policy has learnt about one user."""
         (known,) = self._known([user])
         with self._lock:
             return diagnostics(self._parameters, state_of(self._states, known))
 
-    # ------------------------------------------------------------------------------------------------- the border
+    # ------------------------------------------------------------------------------------------ checked arguments
 
     def _known(self, users: Any) -> np.ndarray:
         users = checks.numbers("users", users)
@@ -174,7 +174,7 @@ class Fleet:
         if users.size and not (users.min() >= 0 and users.max() < self.n_users):
             wrong = users.min() if users.min() < 0 else users.max()
             raise ValueError(f"user {wrong} is unknown: this fleet has users 0 to {self.n_users - 1}")
-        return users.astype(np.int64)  # a copy: choices keep it, and the caller's array may change
+        return users.astype(np.int64)  # a copy: choices keep it, and the caller may change the array
 
     def _mask(self, eligible: Any, table: tuple[int, int]) -> np.ndarray:
         if eligible is None:
@@ -187,16 +187,16 @@ class Fleet:
         if mask.dtype != bool or mask.shape not in (table, table[1:]):
             raise ValueError(f"{wanted}, got shape {mask.shape} of {mask.dtype}")
         if not mask.any(axis=-1).all():
-            raise ValueError("eligible is False for every arm of an event: at least one must be eligible")
-        return np.broadcast_to(mask, table).copy()  # not read-only, which would be compiled for apart
+            raise ValueError("eligible is False for every arm of an event: at least one arm must be eligible")
+        return np.broadcast_to(mask, table).copy()  # writable: a read-only array would be compiled for separately
 
     def _chosen(self, choices: Choices) -> Choices:
-        """Choices that can be this fleet's, C-ordered as compiled code wants them."""
+        """Return valid choices of this fleet as C-ordered arrays for compiled code."""
         if not isinstance(choices, Choices):
-            raise ValueError(f"choices must be what select returned, or some rows of it, not {type(choices).__name__}")
+            raise ValueError(f"choices must be the result of select, or rows of it, not {type(choices).__name__}")
         users = self._known(choices.users)
         m, arms = len(users), np.ascontiguousarray(checks.numbers("arms", choices.arms))
-        unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # any will do
+        unchecked = [(name, getattr(choices, name)) for name in ("scores", "widths", "propensities")]  # not checked
         try:
             if arms.shape != (m,) or arms.dtype != np.int64:
                 raise ValueError(f"arms must be {m} whole numbers of 64 bits")
@@ -209,13 +209,11 @@ class Fleet:
             checks.tags("tags", tags)
             check_tags(self._parameters, self._states, tags)
         except ValueError as error:
-            raise ValueError(
-                f"choices must be what this fleet's select returned, these are another's or were changed: {error}"
-            ) from None
+            raise ValueError(f"choices must be the unchanged result of this fleet's select: {error}") from None
         return Choices(users, arms, actions, scores, widths, propensities, tags)
 
     def _settle(self, choices: Choices) -> None:
-        """Take choices off what is pending; nothing is taken where one of them is not."""
+        """Remove choices from the pending ones; if one of them is not pending, remove none."""
         where = choices.users, choices.arms
         np.subtract.at(self._pending, where, 1)
         settled = self._pending[where] >= 0
@@ -230,9 +228,9 @@ class Fleet:
     # ----------------------------------------------------------------------------------------------- save and load
 
     def save(self, target: saving.Source) -> None:
-        """Write what is known of all users to a path or an open binary file: arrays and JSON, no code.
+        """Save the states of all users to a path or an open binary file: arrays and JSON, no code.
 
-        At a path the file is there whole or not at all.
+        Saving to a path is atomic.
         """
         with self._lock:
             header = {
@@ -248,9 +246,9 @@ class Fleet:
 
     @classmethod
     def load(cls, source: saving.Source, policy: Any = None) -> Fleet:
-        """Read a saved fleet from a path or an open binary file; it goes on bit for bit.
+        """Load a saved fleet from a path or an open binary file. It continues exactly where the saved one stopped.
 
-        `policy` is needed for a policy of your own. A file that is damaged, or that could do harm, is refused.
+        Pass `policy` if it is one of your own. Damaged and malicious files are refused.
         """
         with saving.reading(source, kind="fleet") as saved:
             header = saved.header
@@ -261,7 +259,7 @@ class Fleet:
             if horizon is not None:
                 checks.rounds("horizon", horizon)
             if on_ball(policy):
-                raise ValueError("a fleet plays finitely many arms, not the unit ball")
+                raise ValueError("a fleet needs finitely many arms, not the unit ball")
             fleet = cls.__new__(cls)
             fleet.policy, fleet.n_arms, fleet.dim, fleet.horizon = policy, n_arms, dim, horizon
             fleet._parameters, user = saving.new_state(policy, n_arms, dim, horizon, most_bytes=saved.nbytes // n_users)
@@ -269,12 +267,12 @@ class Fleet:
             fleet._pending = saved.array("state/1", (n_users, n_arms), np.int32)
             checks.indices("pending", fleet._pending, np.iinfo(np.int32).max)
             fleet._decisions = np.zeros(n_users, np.int32)
-            if "decisions" in saved:  # files of version 0.1 have none
+            if "decisions" in saved:  # absent from files of version 0.1
                 fleet._decisions = saved.array("decisions", (n_users,), np.int32)
             fleet._rng = saving.restore_rng(header["rng"])
             fleet._set_up()
         return fleet
 
     def __reduce__(self) -> Any:
-        """Pickled and copied in the saved form."""
+        """Pickle and copy in the saved form."""
         return type(self).load, (saving.in_memory(self), self.policy)

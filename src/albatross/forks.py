@@ -1,7 +1,7 @@
-"""What a forked process must not share with its parent: locks, names of decisions and random numbers.
+"""Renew what a forked process must not share with its parent: locks, names of decisions and random numbers.
 
-Servers fork their workers after the model is loaded. Without this, all of them would draw the same numbers and give
-their decisions the same ids.
+Servers often fork their workers after loading a model. Without this, all workers would draw the same random numbers and
+give their decisions the same ids.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 
 class Forkable(Protocol):
-    """Something that can start anew in a child process."""
+    """An object that can be renewed in a child process."""
 
     def _after_fork(self) -> None: ...
 
@@ -21,7 +21,7 @@ _living: WeakSet[Forkable] = WeakSet()
 
 
 def renew_after_fork(thing: Forkable) -> None:
-    """Call its `_after_fork` in every process that is forked from this one."""
+    """Call `_after_fork` of the object in every process forked from this one."""
     _living.add(thing)
 
 

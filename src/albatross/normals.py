@@ -1,9 +1,9 @@
-"""Standard normal numbers in bulk, two to three times as fast as a call per number.
+"""Draw standard normal numbers in bulk, two to three times as fast as one call per number.
 
-Drawing K x d fresh contexts costs more than any policy here, so it is worth its own lines: the ziggurat of Marsaglia
-and Tsang (2000) with 256 layers on the words of NumPy's SFC64, in blocks that stay in the nearest cache. The first pass
-over a block has no branch in it and runs on vector registers; only the 1.4 % of the numbers that miss their layer's box
-are looked at again.
+Drawing K x d new contexts costs more than any policy here, which justifies an implementation of its own: the ziggurat
+of Marsaglia and Tsang (2000) with 256 layers, on the words of NumPy's SFC64, in blocks that fit into the L1 cache. The
+first pass over a block is branch-free and vectorised; a second pass handles the 1.4 % of the numbers outside the box of
+their layer.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from albatross.compiling import compiled
 
 _LAYERS = 256
 _TAIL = 3.6541528853610088  # where the base layer ends and the tail begins
-_AREA = 0.00492867323399141  # of each layer under exp(-x^2/2), the tail included in the base layer's
+_AREA = 0.00492867323399141  # of each layer under exp(-x^2/2); the base layer includes the tail
 _BLOCK = 2048
 
 
 def _layer_edges() -> np.ndarray:
-    """Right edges from layer 0, the base strip stretched to hold the tail's area, to the top, then 0."""
+    """Return the right edges of the layers: the base, stretched by the area of the tail, up to the top, then 0."""
     edges = np.empty(_LAYERS + 1)
     edges[0] = _AREA / math.exp(-0.5 * _TAIL**2)
     edges[1] = _TAIL
@@ -35,12 +35,12 @@ def _layer_edges() -> np.ndarray:
 _EDGES = _layer_edges()
 _HEIGHTS = np.exp(-0.5 * _EDGES**2)
 _STEPS = _EDGES[:-1] * 2.0**-53
-_BOXES = _EDGES[1:].copy()  # below the next layer's edge a point is under the curve whatever its height
+_BOXES = _EDGES[1:].copy()  # left of the next layer's edge, a point is under the curve at any height
 
 
 @compiled
 def _sfc64(a, b, c, counter):
-    """One step of SFC64: a word and the next state, as NumPy has them."""
+    """One step of SFC64: a word and the next state, as in NumPy."""
     word = a + b + counter
     rotated = (c << np.uint64(24)) | (c >> np.uint64(40))
     return word, b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), rotated + word, counter + np.uint64(1)
@@ -59,7 +59,7 @@ def _next_uniform(state):
 
 @compiled
 def _beyond_the_box(layer, x, state):
-    """The magnitude to return for a point x of `layer` that is not surely under the curve."""
+    """Return a magnitude for a point x of `layer` that may lie above the curve."""
     while True:
         if layer == 0:
             while True:
@@ -92,7 +92,7 @@ def _fill(out, state):
             block[i] = -x if word & np.uint64(256) else x
             missed[i] = x >= _BOXES[word & np.uint64(255)]
         missed[block.size :] = 0
-        eights = missed.view(np.uint64)  # few are set: look at eight at a time
+        eights = missed.view(np.uint64)  # few are set: check eight at a time
         for eight in range(eights.size):
             if eights[eight]:
                 for i in range(8 * eight, 8 * eight + 8):
@@ -102,18 +102,18 @@ def _fill(out, state):
 
 
 def normal_root(covariance: np.ndarray | None) -> np.ndarray | None:
-    """What standard normal rows are multiplied with to have this covariance; None for independent numbers."""
+    """Return the matrix that gives standard normal rows this covariance; None for independent numbers."""
     if covariance is None:
         return None
     values, basis = np.linalg.eigh(covariance)
-    values[values < 1e-12 * values[-1]] = 0.0  # what rounding leaves of a rank that is not there
+    values[values < 1e-12 * values[-1]] = 0.0  # rounding errors of a low-rank matrix
     return np.sqrt(values)[:, None] * basis.T
 
 
 def fill_normal(out: np.ndarray, rng: np.random.Generator, root: np.ndarray | None = None) -> None:
-    """Overwrite a C-ordered array with independent standard normal numbers; fast where the generator is an SFC64.
+    """Fill a C-ordered array with independent standard normal numbers; fast for an SFC64 generator.
 
-    With a `root`, rows are those numbers times it.
+    With a `root`, rows are multiplied by it.
 
     >>> numbers = np.empty(4)
     >>> fill_normal(numbers, np.random.Generator(np.random.SFC64(0)))
@@ -123,7 +123,7 @@ def fill_normal(out: np.ndarray, rng: np.random.Generator, root: np.ndarray | No
     generator = rng.bit_generator
     if isinstance(generator, np.random.SFC64):
         known = generator.state
-        with np.errstate(over="ignore"):  # words wrap around, which NumPy would warn of without compilation
+        with np.errstate(over="ignore"):  # words wrap around: NumPy warns without compilation
             _fill(out.reshape(-1), known["state"]["state"])
         generator.state = known
     else:

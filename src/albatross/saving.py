@@ -1,7 +1,7 @@
-"""What is written of an agent or a fleet: arrays and JSON in one file, no code, there whole or not at all.
+"""Save agents and fleets, atomically, as one file of arrays and JSON without code.
 
-A file may come from anywhere. Nothing in it is believed before it is checked: not the sizes that it claims, which cost
-memory, nor the numbers that compiled code uses as indices.
+Files are not trusted: sizes are checked before memory is allocated, and numbers before compiled code uses them as
+indices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from albatross.protocol import check_state, init, is_policy, resolve
 from albatross.states import leaves, mapped
 from albatross.store.files import replacing
 
-FORMAT = 1  # of a saved file; raise it whenever an older file would be read wrongly
+FORMAT = 1  # format version of saved files; increase it if older files would be misread
 KINDS = ("agent", "fleet")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
@@ -38,15 +38,15 @@ _COUNTS = ("pulls", "plays", "counts")  # names of arrays that count plays
 
 
 def state_arrays(state: Any) -> dict[str, np.ndarray]:
-    """A state as arrays of a file."""
+    """Return the arrays of a state under their names in a file."""
     return {f"state/{name}": array for name, array in leaves(state)}
 
 
 def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_bytes: int) -> tuple[Any, Any]:
-    """Parameters and a fresh state for so many arms and features, which a file claims; refused if it is too large.
+    """Return parameters and a new state for the sizes that a file claims; refuse sizes too large for the file.
 
-    To know how large a state is takes building it. It grows with arms and features, so smaller ones are built first:
-    where one of them has more bytes than the file, the claim is false.
+    The size of a state is only known once it is built. It grows with arms and features, so smaller states are built
+    first: if one of them has more bytes than the file, the claimed sizes are wrong.
     """
     too_large = ValueError(f"a state for {n_arms} arms and {dim} features is larger than this file")
     size, sizes_known = 1, False
@@ -55,7 +55,7 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
         size *= 2
         try:
             smaller = init(resolve(policy, arms, features, horizon), arms, features, np.random.default_rng(0))
-        except ValueError:  # a policy for this number of features alone
+        except ValueError:  # the policy accepts no other number of features
             continue
         sizes_known = True
         if sum(array.nbytes for _, array in leaves(smaller)) > most_bytes:
@@ -67,7 +67,7 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
 
 
 def _n_policies(policy: Any) -> int:
-    """The policy and all that it holds."""
+    """Count the policy and the policies nested in it."""
     parts = policy if type(policy) is tuple else vars(policy).values() if is_dataclass(policy) else ()
     return int(is_policy(policy)) + sum(_n_policies(part) for part in parts)
 
@@ -76,7 +76,7 @@ def _n_policies(policy: Any) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Policies, NumPy's numbers and arrays as JSON knows them."""
+    """Convert policies, NumPy numbers and arrays to JSON types."""
     if is_dataclass(value) or hasattr(value, "_fields"):
         return describe_policy(value)
     if isinstance(value, dict):
@@ -87,13 +87,13 @@ def plain(value: Any) -> Any:
 
 
 def describe_policy(policy: Any) -> dict[str, Any]:
-    """Its name and its parameters, through the policies that it may hold."""
+    """Return the name and parameters of a policy, with nested policies."""
     names = [field.name for field in fields(policy)] if is_dataclass(policy) else policy._fields
     return {"name": type(policy).__name__, "parameters": {name: plain(getattr(policy, name)) for name in names}}
 
 
 def restore_policy(saved: dict[str, Any], given: Any) -> Any:
-    """The policy that was described; `given` for a policy of somebody's own, which must be the same."""
+    """Return the described policy, or `given` if there is one; a given policy must match the description."""
     name = saved["name"]
     if given is not None:
         if describe_policy(given) != saved:
@@ -103,7 +103,7 @@ def restore_policy(saved: dict[str, Any], given: Any) -> Any:
 
 
 def _revive(saved: Any) -> Any:
-    """The policies of this library from their descriptions, wherever they stand."""
+    """Rebuild the library's policies from their descriptions, at any depth."""
     if isinstance(saved, list):
         return tuple(_revive(part) for part in saved)
     if not isinstance(saved, dict):
@@ -111,17 +111,17 @@ def _revive(saved: Any) -> Any:
     known = {entry.policy.__name__: entry.policy for entry in policies.CATALOGUE.values()}
     name = saved["name"]
     if name not in known:
-        raise UnreadableFile(f"the saved policy {name} is not of this library: load(path, policy=...)")
+        raise UnreadableFile(f"the saved policy {name} is not part of this library: pass it, load(path, policy=...)")
     return known[name](**{key: _revive(value) for key, value in saved["parameters"].items()})
 
 
 def describe_rng(rng: np.random.Generator) -> dict[str, Any]:
-    """Where a generator stands."""
+    """Return the state of a generator."""
     return dict(plain(rng.bit_generator.state))
 
 
 def restore_rng(saved: dict[str, Any]) -> np.random.Generator:
-    """A generator that goes on from there."""
+    """Return a generator in the saved state."""
     rng = np.random.Generator(np.random.SFC64())
     inner = {key: np.array(part, np.uint64) for key, part in saved["state"].items()}
     rng.bit_generator.state = {**saved, "state": inner}
@@ -132,12 +132,12 @@ def restore_rng(saved: dict[str, Any]) -> np.random.Generator:
 
 
 def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write to an open binary file, or to a path: whoever reads that sees the old file or the whole new one."""
+    """Write to an open binary file, or atomically to a path: a reader sees the old file or the complete new one."""
     text = json.dumps({f"albatross-{kind}": FORMAT, **header})
     members: Any = {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
     if not isinstance(target, str | os.PathLike):
         _write_all(target, members)
-    elif Path(target).exists() and not Path(target).is_file():  # a pipe or a device stays what it is
+    elif Path(target).exists() and not Path(target).is_file():  # do not replace a pipe or a device by a file
         with open(target, "wb") as file:
             _write_all(file, members)
     else:
@@ -146,7 +146,7 @@ def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str
 
 
 def _write_all(file: BinaryIO, members: Any) -> None:
-    """Write to a file that may be unable to seek, and that may take less than it is given at once."""
+    """Write to a file that may not be seekable and may accept only part of the data at once."""
     whole = io.BytesIO()
     np.savez(whole, **members)
     left = whole.getbuffer()
@@ -155,7 +155,7 @@ def _write_all(file: BinaryIO, members: Any) -> None:
 
 
 def in_memory(thing: Any) -> io.BytesIO:
-    """The saved form of an agent or a fleet, ready to be read."""
+    """Save an agent or a fleet to memory, ready to be read."""
     file = io.BytesIO()
     thing.save(file)
     file.seek(0)
@@ -166,13 +166,13 @@ def in_memory(thing: Any) -> io.BytesIO:
 
 
 class Saved:
-    """A saved file: its header, and arrays that are read only where they have the shape that is needed."""
+    """A saved file: its header and its arrays, each read only if it has the expected shape."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._archive = zipfile.ZipFile(file)
         members = self._archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise ValueError("it is compressed, and could become of any size")
+            raise ValueError("it is compressed: the size after decompression is unknown")
         self._names = {member.filename for member in members}
         self.nbytes = file.seek(0, os.SEEK_END)
         (length,), dtype = self._shape("header")
@@ -189,18 +189,18 @@ class Saved:
         return shape, dtype
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """An array, if it has this shape and this type."""
+        """Read an array of this shape and dtype."""
         found = self._shape(name)
         if found != (shape, np.dtype(dtype)):
-            raise ValueError(f"{name} has shape {found[0]} of {found[1]}, needed is {shape} of {np.dtype(dtype)}")
+            raise ValueError(f"{name} must have shape {shape} of {np.dtype(dtype)}, got {found[0]} of {found[1]}")
         with self._archive.open(f"{name}.npy") as member:
             array = np.ascontiguousarray(np.lib.format.read_array(member, allow_pickle=False))
         if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
-            raise ValueError(f"{name} holds something else than True and False")
+            raise ValueError(f"{name} must hold only True and False")
         return array
 
     def state(self, parameters: Any, template: Any, *, prefix: str = "", leading: tuple[int, ...] = ()) -> Any:
-        """A state like the template, with `leading` axes in front of its arrays, that the policy accepts."""
+        """Read a state with the shapes of the template after `leading` axes, and let the policy check it."""
         names = (f"state/{name}" for name, _ in leaves(template, prefix))
         state = mapped(lambda leaf: self.array(next(names), leading + leaf.shape, leaf.dtype), template)
         if is_ours(parameters):
@@ -211,47 +211,47 @@ class Saved:
 
 
 def _check_numbers(name: str, array: np.ndarray) -> None:
-    """Refuse infinite numbers, and numbers of plays that cannot be: loops that count by them would not end."""
+    """Refuse infinite numbers and impossible numbers of plays, which could cause endless loops."""
     if array.dtype.kind == "f" and np.isinf(array).any():
         raise ValueError(f"{name} holds an infinite number")
     if name.endswith(_COUNTS) and not ((array >= 0.0) & (array <= checks.MOST_ROUNDS)).all():
-        raise ValueError(f"{name} must hold numbers of plays")
+        raise ValueError(f"{name} must hold numbers of plays, from 0 to 2^53")
 
 
 @contextmanager
 def reading(source: Source, *, kind: str) -> Iterator[Saved]:
-    """A saved file of this kind. Whatever turns out to be wrong with it is an UnreadableFile."""
+    """Open a saved file of this kind. Any defect raises UnreadableFile."""
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else getattr(source, "name", "the file")
     with _opened(source, name, kind) as file:
         try:
             saved = Saved(file)
             found = next(each for each in KINDS if f"albatross-{each}" in saved.header)
             version = saved.header[f"albatross-{found}"]
-        except Exception:  # damage can surface as anything: zip, JSON, shapes
-            # Not from the error: NumPy's own advises to load the file unsafely.
-            raise UnreadableFile(f"{name} is cut or is not a saved {kind}") from None
+        except Exception:  # damage may cause any error: zip, JSON, shapes
+            # Not chained: NumPy's message advises loading the file unsafely.
+            raise UnreadableFile(f"{name} is truncated, or is not a saved {kind}") from None
         if found != kind:
             raise UnreadableFile(f"{name} is a saved {found}: use {found.capitalize()}.load")
         if version != FORMAT:
-            raise UnreadableFile(f"{name} is of format {version}, this version of Albatross reads format {FORMAT}")
+            raise UnreadableFile(f"{name} has format {version}, but this version of Albatross reads format {FORMAT}")
         try:
             yield saved
         except UnreadableFile:
             raise
-        except Exception as error:  # whatever a damaged or hostile header or array may cause
+        except Exception as error:  # a damaged or malicious file may cause any error
             what = str(error) if isinstance(error, ValueError) else repr(error)
-            raise UnreadableFile(f"{name} is not a whole saved {kind}: {what}") from error
+            raise UnreadableFile(f"{name} is not a valid saved {kind}: {what}") from error
 
 
 @contextmanager
 def _opened(source: Source, name: Any, kind: str) -> Iterator[BinaryIO]:
     if not isinstance(source, str | os.PathLike):
-        yield io.BytesIO(source.read())  # a socket or a pipe cannot seek
+        yield io.BytesIO(source.read())  # sockets and pipes are not seekable
         return
     try:
         mode = os.stat(source).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a pipe is to wait for its writer
-            raise UnreadableFile(f"{name} is not a saved {kind}: it is not a file")
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a pipe would wait for its writer
+            raise UnreadableFile(f"{name} is not a saved {kind}: it is not a regular file")
         with open(source, "rb") as file:
             yield file
     except FileNotFoundError:

@@ -140,9 +140,9 @@ def test_a_set_of_your_own_reads():
         ("1 qid:one 1:2", "the query 'one' is not a whole number"),
         ("1 qid: 1:2", "the query '' is not a whole number"),
         ("1 qid:99999999999999999999 1:2", "the query '99999999999999999999' is not a whole number"),
-        ("1 1:2 qid:1", "must stand right after the rating"),
+        ("1 1:2 qid:1", "must follow the rating"),
         ("1 1:2", r"has no query \(qid\), but line 1 has one"),
-        ("1 qid:1 3:1 2:1", "column 2 comes after column 3"),
+        ("1 qid:1 3:1 2:1", "column 2 follows column 3"),
         ("1 qid:1 3:1 3:2", "column 3 is given twice"),
         ("1 qid:1 3:", "column 3 has the value '', which is not a number"),
         ("1_0 qid:1 3:1", "the rating '1_0' is not a number"),
@@ -180,9 +180,9 @@ def test_a_cut_gzip_names_the_line_it_breaks_off_in(tmp_path):
     ranking = generate_ranking(300, 20)
     write_ranking(tmp_path / "rows.gz", ranking)
     whole = (tmp_path / "rows.gz").read_bytes()
-    with pytest.raises(ValueError, match=r"^rows, line \d+: the gzipped data break off here"):
+    with pytest.raises(ValueError, match=r"^rows, line \d+: the gzip data end here"):
         read_ranking(put(tmp_path, whole[: len(whole) // 2], "rows"))
-    with pytest.raises(ValueError, match=r"^rows, line \d+: the gzipped data break off here"):
+    with pytest.raises(ValueError, match=r"^rows, line \d+: the gzip data end here"):
         read_ranking(put(tmp_path, whole[:12], "rows"))
 
 

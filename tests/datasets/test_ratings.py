@@ -82,7 +82,7 @@ def test_parquet_will_do(tmp_path):
 
 
 def test_a_column_for_every_item_will_do(tmp_path):
-    with pytest.warns(UserWarning, match="left out columns without numbers, 1: part"):
+    with pytest.warns(UserWarning, match="left out 1 column\\(s\\) without numbers: part"):
         found = read_ratings(put(tmp_path, "user,part,j1,j2,j3\n1,play,2,,-3\n2,play,,0,4\n3,fit,1,1,\n"), rank=1)
     assert found.matrix.toarray().tolist() == [[2, 0, -3], [0, 0, 4], [1, 1, 0]]
     assert found.matrix.nnz == 6
@@ -154,14 +154,14 @@ def test_ratings_that_were_never_given_count_as_average(tmp_path):
 
 
 def test_of_a_rating_given_twice_the_last_counts(tmp_path):
-    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: with an item rated again later"):
+    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: rated again later"):
         found = read_ratings(put(tmp_path, LONG.replace("timestamp\n", "timestamp\n7,20,3,1\n")), rank=1)
     assert found.matrix.toarray().tolist() == MATRIX
 
 
 @pytest.mark.parametrize("line", ["7,40,,1", ",20,1,1", "7,,1,1", "7,40,NA,1"])
 def test_lines_that_miss_something_are_dropped_with_a_warning(tmp_path, line):
-    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: with a user, an item or the rating missing"):
+    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: without a user, an item or a rating"):
         read_ratings(put(tmp_path, LONG + line + "\n"), rank=1)
 
 
@@ -178,11 +178,11 @@ def test_lines_that_miss_something_are_dropped_with_a_warning(tmp_path, line):
         ("7 20 5\n7 30 many\n9 20 4\n", r"ratings\.csv, line 2: rating is 'many'"),
         ("user,item\n1,2\n", "needs columns user, item and rating"),
         ("who,what,rating\n1,2,3\n", "needs columns user, item and rating"),
-        ("user,part\n1,play\n", "has no column of ratings beside 'user'"),
-        ("user,a,b\n1,1,2\n1,2,1\n", "one row for every user"),
+        ("user,part\n1,play\n", "has no column of ratings besides 'user'"),
+        ("user,a,b\n1,1,2\n1,2,1\n", "one row per user"),
         ("", "has no columns"),
         ("user,item,rating\n", "has no rows"),
-        ("1 1 3\n1 2 3\n2 1 3\n2 2 3\n", "past the means of users and items the ratings are all the same"),
+        ("1 1 3\n1 2 3\n2 1 3\n2 2 3\n", "the ratings have no factors: after centring by item and user, they are all"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, text, message):
@@ -192,7 +192,7 @@ def test_bad_files_are_refused(tmp_path, text, message):
 
 def test_more_factors_than_the_ratings_have_are_refused():
     with pytest.raises(
-        ValueError, match="rank=3, but past the means of users and items the ratings have only 2 factors"
+        ValueError, match="rank=3, but after centring by item and user, the ratings have only 2 factors"
     ):
         item_factors(csr_array(low_rank(20, 15, (9.0, 5.0)) + 1.0), rank=3)
 

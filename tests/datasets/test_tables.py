@@ -168,7 +168,7 @@ def test_a_line_is_named_after_fields_of_any_length(tmp_path):
 
 def test_names_too_long_for_a_header_are_refused(tmp_path):
     (tmp_path / "table.csv").write_text(f"a,{'b' * 200_000}\n1,2\n")
-    with pytest.raises(ValueError, match=r"^table\.csv, line 1: the names of the columns cannot be read: "):
+    with pytest.raises(ValueError, match=r"^table\.csv, line 1: cannot read the names of the columns: "):
         Table(tmp_path / "table.csv")
 
 
@@ -217,7 +217,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
         return read_csv(table, *options)
 
     monkeypatch.setattr(Table, "_read_csv", grown)
-    with pytest.raises(ValueError, match=r"^table\.csv has 4 rows, but 5 were read: .* nothing writes to it$"):
+    with pytest.raises(ValueError, match=r"^table\.csv has 4 rows, but 5 were read: .* no other program writes to it$"):
         Table(path)
 
 
@@ -225,8 +225,8 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
 def test_line_ends_of_several_kinds_are_refused(tmp_path, ends):
     usual, odd = (end.encode().decode("unicode_escape") for end in ends)
     (tmp_path / "table.csv").write_text(f"a,b{usual}1,2{usual}3,4{odd}5,6", newline="")
-    message = re.escape(f"table.csv, line 3: the line ends in '{ends[1]}', those before it in '{ends[0]}'")
-    with pytest.raises(ValueError, match=f"^{message}: give all lines the same end$"):
+    message = re.escape(f"table.csv, line 3: the line ends in '{ends[1]}', but earlier lines end in '{ends[0]}'")
+    with pytest.raises(ValueError, match=f"^{message}: use the same end for all lines$"):
         Table(tmp_path / "table.csv")
 
 
@@ -252,7 +252,7 @@ def test_gzipped_data_with_a_wrong_checksum_are_refused(tmp_path):
     data = bytearray(gzip.compress(TEXT.encode()))
     data[-8] ^= 1
     (tmp_path / "table.csv").write_bytes(data)
-    with pytest.raises(ValueError, match=r"^table\.csv, line \d: the gzipped data break off here"):
+    with pytest.raises(ValueError, match=r"^table\.csv, line \d: the gzip data end here"):
         Table(tmp_path / "table.csv")
 
 
@@ -263,7 +263,7 @@ def test_gzipped_data_with_a_wrong_checksum_are_refused(tmp_path):
 def test_what_is_no_file_is_refused_at_once(tmp_path, read):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(ValueError, match=f"^{path} is not a file but a folder, a pipe or a device"):
+        with pytest.raises(ValueError, match=f"^{path} is a folder, a pipe or a device, not a regular file"):
             read(path)
 
 
@@ -279,7 +279,7 @@ def test_a_header_in_another_encoding_is_refused(tmp_path, encoding, name):
 @pytest.mark.parametrize("header", ['"a,b', '"a"x,b', '"a\nb",c'])
 def test_a_header_with_misplaced_quotes_is_refused(tmp_path, header):
     (tmp_path / "table.csv").write_text(f"{header}\n1,2\n")
-    with pytest.raises(ValueError, match=r"^table\.csv, line 1: the names of the columns cannot be read"):
+    with pytest.raises(ValueError, match=r"^table\.csv, line 1: cannot read the names of the columns"):
         Table(tmp_path / "table.csv")
 
 

@@ -17,7 +17,7 @@ RANKING = datasets.generate_ranking(2_000, 12, seed=1)
 def clusters(**changed):
     given = {"n_arms": 20, "columns": 8, "seed": 3, **changed}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # small clusters are dissolved
+        warnings.simplefilter("ignore")  # small clusters are merged
         return Clusters.from_rows(RANKING.features, RANKING.ratings, **given)
 
 
@@ -85,8 +85,8 @@ def test_the_same_seed_draws_the_same_columns_and_clusters():
     assert one.contexts.shape != other.contexts.shape or not np.array_equal(one.contexts, other.contexts)
 
 
-def test_arms_are_in_order_of_their_size_and_small_ones_are_dissolved_with_a_word():
-    with pytest.warns(UserWarning, match="dissolved"):
+def test_arms_are_in_order_of_their_size_and_small_ones_are_merged_with_a_warning():
+    with pytest.warns(UserWarning, match="were merged"):
         env = Clusters.from_rows(RANKING.features, RANKING.ratings, n_arms=300, seed=0)
     assert env.sizes.min() >= 5
     assert (np.diff(env.sizes) <= 0).all()
@@ -109,7 +109,7 @@ def test_constant_columns_are_left_out_with_a_word():
         ({"n_arms": 19, "rows": 20}, "n_arms=19"),
         ({"columns": 13}, "columns=13"),
         ({"rows": 3_000}, "rows=3000"),
-        ({"rows": 10}, "10 rows"),
+        ({"rows": 10}, "10 rows are too few for n_arms="),
         ({"contexts": "mean"}, "contexts"),
         ({"rewards": "clicks"}, "rewards"),
         ({"min_rows": 0}, "min_rows"),

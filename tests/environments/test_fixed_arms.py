@@ -61,7 +61,7 @@ def test_greedy_locks_in_where_optimism_does_not():
     ("wrong", "message"),
     [
         ({"arms": "line"}, "arms must be one of"),
-        ({"arms": "axes", "n_arms": 9}, "n_arms=9 axes need as many features"),
+        ({"arms": "axes", "n_arms": 9}, "arms='axes' needs dim >= n_arms=9"),
         ({"arms": np.ones((2, 2))}, r"arms must have shape \(4, 3\)"),
         ({"theta": [1.0]}, r"theta must have shape \(3,\)"),
         ({"noise_sd": -1.0}, "noise_sd"),

@@ -95,7 +95,7 @@ def test_rewards_have_no_part_in_the_contexts():
 
 def test_features_that_never_vary_are_dropped_and_counted():
     features = np.column_stack([np.full(N, 3.0), np.arange(N), np.zeros(N)])
-    with pytest.warns(UserWarning, match="2 of 3 features of the rounds never vary and were dropped"):
+    with pytest.warns(UserWarning, match="2 of 3 features of the rounds are constant and were dropped"):
         env = Logged.from_log(a_log(features=features))
     assert env.dim == K
 

@@ -47,5 +47,5 @@ def test_simulate_fills_in_the_horizon_and_an_agent_asks_for_it():
     told = simulate(policies.OFULPlus(horizon=300), env, horizon=300)
     filled = simulate(policies.OFULPlus(), env, horizon=300)
     assert np.array_equal(told.regret, filled.regret)
-    with pytest.raises(ValueError, match=r"OFULPlus needs to know how many rounds.*OFULPlus\(horizon="):
+    with pytest.raises(ValueError, match=r"OFULPlus needs the number of rounds.*OFULPlus\(horizon="):
         Agent(policies.OFULPlus(), n_arms=4, dim=2)

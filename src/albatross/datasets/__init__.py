@@ -1,4 +1,4 @@
-"""Data sets: readers of ranking sets, logs and ratings, three sets that are shipped, and a generated one.
+"""Data sets: readers of ranking files, logs and ratings, three included data sets, and a generated one.
 
 Readers return NamedTuples of arrays. They need the extra `lab` (duckdb, scikit-learn).
 """

@@ -1,4 +1,4 @@
-"""Libraries of the extra `lab`, loaded when a reader first needs them."""
+"""Load libraries of the extra `lab` when a reader first needs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from albatross.errors import missing_extra
 
 
 def load(module: str, *, package: str) -> Any:
-    """The module, or an error that says what to install."""
+    """Import a module, or raise an error that says what to install."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

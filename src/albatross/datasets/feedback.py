@@ -1,4 +1,4 @@
-"""The Open Bandit Pipeline's feedback dict, in and out (Saito, Aihara, Matsutani and Narita, 2020)."""
+"""Convert feedback dicts of the Open Bandit Pipeline (Saito, Aihara, Matsutani and Narita, 2020) to logs and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from albatross.datasets.logs import Log, check_n_actions, checked
 
 
 def from_feedback(feedback: Mapping[str, Any]) -> Log:
-    """A log from a feedback dict; `context`, `action_context` and `position` may be None or absent.
+    """Convert a feedback dict to a log; `context`, `action_context` and `position` may be None or absent.
 
     >>> log = from_feedback({"n_rounds": 2, "n_actions": 2, "action": [1, 0], "reward": [0, 1], "pscore": [0.5, 0.5]})
     >>> log.actions.tolist(), log.n_actions, log.features.shape
@@ -37,7 +37,7 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"feedback, round {row}: action is {actions[row]:g}, but there are {n_actions}, counted from 0"
+            f"feedback, round {row}: action is {actions[row]:g}, but must be a whole number from 0 to {n_actions - 1}"
         )
     context = feedback.get("context")
     features = np.empty((n_rounds, 0)) if context is None else checks.numbers("context", context).astype(np.float64)
@@ -61,7 +61,7 @@ def from_feedback(feedback: Mapping[str, Any]) -> Log:
 
 
 def to_feedback(log: Log) -> dict[str, Any]:
-    """The log as the dict that the Open Bandit Pipeline's estimators take.
+    """Convert a log to the dict that the estimators of the Open Bandit Pipeline take.
 
     >>> feedback = to_feedback(from_feedback({"action": [1, 0], "reward": [0, 1], "pscore": [0.5, 0.5]}))
     >>> feedback["n_rounds"], feedback["n_actions"], feedback["pscore"].tolist(), feedback["position"]

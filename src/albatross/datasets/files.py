@@ -1,4 +1,4 @@
-"""Files as they come: plain or gzipped, which is told by their first bytes and not by their name."""
+"""Read files, plain or gzipped; their first bytes decide, not their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-# Longer lines are no rows of a table. DuckDB loses rows in silence where a line is longer than its blocks of 8 MB.
+# Longer lines are not rows of a table. DuckDB silently loses rows if a line is longer than its blocks of 8 MB.
 LONGEST_LINE = 2**22
 _CHUNK = 2**20
 _GZIP = b"\x1f\x8b"
@@ -19,19 +19,19 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def is_gzipped(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's first bytes are gzip's."""
+    """Return whether the file starts like a gzip file."""
     return _begins(path, _GZIP)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's first bytes are Parquet's."""
+    """Return whether the file starts like a Parquet file."""
     return _begins(path, _PARQUET)
 
 
 def lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    r"""The file's lines with their ends (`\n`, `\r\n` or `\r`), gunzipped if need be, without a byte order mark.
+    r"""Yield the lines of a file with their ends (`\n`, `\r\n` or `\r`), unzipped, without a byte order mark.
 
-    A line of more than `LONGEST_LINE` bytes and damaged gzipped data are errors that name the line.
+    A line of more than `LONGEST_LINE` bytes, or damaged gzip data, raises an error that names the line.
     """
     number, rest = 1, b""
     try:
@@ -39,7 +39,7 @@ def lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
             while True:
                 chunk = file.read1(_CHUNK)  # type: ignore[attr-defined]
                 found = (rest + chunk).splitlines(keepends=True)
-                # The last line may go on in the next chunk, if only by the \n of an \r\n.
+                # The last line may continue in the next chunk, if only by the \n of an \r\n.
                 rest = found.pop() if chunk and found and not found[-1].endswith(b"\n") else b""
                 for line in found:
                     if len(line) > LONGEST_LINE:
@@ -52,13 +52,13 @@ def lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
                     return
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
-            f"{Path(path).name}, line {number}: the gzipped data break off here: the file is cut or damaged"
+            f"{Path(path).name}, line {number}: the gzip data end here: the file is truncated or damaged"
         ) from error
 
 
 def _too_long(path: str | os.PathLike[str], number: int) -> ValueError:
     return ValueError(
-        f"{Path(path).name}, line {number}: the line is longer than {LONGEST_LINE} bytes, so this is no table of rows"
+        f"{Path(path).name}, line {number}: the line is longer than {LONGEST_LINE} bytes: this is not a table of rows"
     )
 
 
@@ -75,6 +75,6 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
     if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-        raise ValueError(f"{path} is not a file but a folder, a pipe or a device: save the data to a file first")
+        raise ValueError(f"{path} is a folder, a pipe or a device, not a regular file: save the data to a file first")
     with open(path, "rb") as file:
         return file.read(len(magic)) == magic

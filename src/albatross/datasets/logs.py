@@ -1,4 +1,4 @@
-"""Logs of somebody else's decisions: one action a round, its reward, and the probability it was taken with."""
+"""Logs of decisions: one action per round, its reward and its probability."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from albatross.datasets.tables import UNNAMED, Table
 _PLAIN = ("action", "reward", "propensity")
 _OPEN_BANDIT = ("item_id", "click", "propensity_score")
 _USER, _AFFINITY = "user_feature_", "user-item_affinity_"
-_FEW = 100  # whole numbers below this count the actions from 0; larger ones do if half of those up to them occur
-_MOST_ACTIONS = 1_000_000  # all of them have names here
-_MOST_CELLS = 2**30  # of indicators: 8 GB
-_ROUNDING = 1e-9  # a probability may be above 1 by so much
+_FEW = 100  # whole numbers below this are indices from 0; larger ones only if half of the numbers up to them occur
+_MOST_ACTIONS = 1_000_000  # every action has a name in memory
+_MOST_CELLS = 2**30  # indicators: 8 GB
+_ROUNDING = 1e-9  # tolerance for probabilities above 1
 
 
 class Log(NamedTuple):
-    """Rounds of a log in the order they were played: what off-policy estimates and replay start from."""
+    """A log in the order of play, the input of replay and off-policy estimates."""
 
     actions: np.ndarray  # (n,) int64, counted from 0
     rewards: np.ndarray  # (n,)
     propensities: np.ndarray  # (n,) in (0, 1]
-    features: np.ndarray  # (n, d) of the round, the same for every action
+    features: np.ndarray  # (n, d) features of the round, shared by all actions
     n_actions: int
     feature_names: tuple[str, ...]  # d of them
-    action_names: tuple[str, ...]  # what the file calls them
-    action_features: np.ndarray | None = None  # (n_actions, q)
-    positions: np.ndarray | None = None  # (n,) int64 slot of the page, counted from 0
-    action_feature_names: tuple[str, ...] = ()  # q of them, where a table of the actions tells
+    action_names: tuple[str, ...]  # names in the file
+    action_features: np.ndarray | None = None  # (n_actions, q) features of the actions
+    positions: np.ndarray | None = None  # (n,) int64 position on the page, counted from 0
+    action_feature_names: tuple[str, ...] = ()  # q of them, if a table of the actions is given
 
 
 def read_log(
@@ -44,12 +44,12 @@ def read_log(
     items: str | os.PathLike[str] | None = None,
     n_actions: int | None = None,
 ) -> Log:
-    """A log from CSV or Parquet: columns action, reward, propensity and features, or the Open Bandit Dataset's.
+    """Read a log from CSV or Parquet, with columns action, reward, propensity and features, or an Open Bandit log.
 
-    Actions are whole numbers from 0, or names; whole numbers of which few occur are names too. `items` is a table of
-    the actions' own features (an Open Bandit log finds `item_context.csv` beside it); `n_actions` says how many there
-    are where nothing else does. Rows with something missing or a propensity of 0 are dropped with a warning, values
-    that cannot be are errors.
+    Actions are whole numbers from 0, or names; large whole numbers with gaps are names too. `items` is a table of
+    features of the actions (for an Open Bandit log, `item_context.csv` in the same folder is the default). `n_actions`
+    is the number of actions, if the files do not show it. Rows with a missing value or a propensity of 0 are dropped
+    with a warning; impossible values are errors.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def read_log(
     >>> log.actions.tolist(), log.rewards.tolist(), log.features.tolist(), log.feature_names
     ([1, 0], [0.5, 1.0], [[31.0], [27.0]], ('age',))
     """
-    table = Table(path, unread=_AFFINITY)  # a column for every action, almost all of it 0
+    table = Table(path, unread=_AFFINITY)  # one column per action, almost all zeros
     if n_actions is not None:
         check_n_actions(n_actions)
     if set(_OPEN_BANDIT) <= set(table.names):
@@ -68,10 +68,10 @@ def read_log(
 
 
 def check_n_actions(n_actions: int) -> None:
-    """A whole number, and not so large that names for all actions fill the memory."""
+    """Require a whole number, small enough to keep a name for every action in memory."""
     checks.whole("n_actions", n_actions, least=1)
     if n_actions > _MOST_ACTIONS:
-        raise ValueError(f"n_actions={n_actions}, but a log has at most {_MOST_ACTIONS} actions, counted from 0")
+        raise ValueError(f"n_actions must be at most {_MOST_ACTIONS}, not {n_actions}")
 
 
 def _plain(table: Table, items: str | os.PathLike[str] | None, n_actions: int | None) -> Log:
@@ -82,10 +82,10 @@ def _plain(table: Table, items: str | os.PathLike[str] | None, n_actions: int | 
             f"(or {', '.join(_OPEN_BANDIT)}), this file has {_listed(table.names)}"
         )
     others = [name for name in table.names if name not in _PLAIN]
-    named = [name for name in others if not name.startswith(UNNAMED)]  # a column without a name counts the rows
+    named = [name for name in others if not name.startswith(UNNAMED)]  # a column without a name is a row index
     numeric, texts = table.numeric_and_text(named)
     if texts:
-        warnings.warn(f"{table.name}: left out columns without numbers, {len(texts)}: {_listed(texts)}", stacklevel=3)
+        warnings.warn(f"{table.name}: left out {len(texts)} column(s) without numbers: {_listed(texts)}", stacklevel=3)
     known = _known_actions(table, "action", items, n_actions)
     return _finished(table, _PLAIN, known, table.numbers(numeric), numeric)
 
@@ -94,13 +94,13 @@ def _open_bandit(table: Table, items: str | os.PathLike[str] | None, n_actions: 
     if items is None:
         beside = table.path.parent / "item_context.csv"
         items = beside if beside.exists() else None
-    n_affinities = sum(name.startswith(_AFFINITY) for name in table.names)  # one for every action
+    n_affinities = sum(name.startswith(_AFFINITY) for name in table.names)  # one per action
     known = _known_actions(table, "item_id", items, n_actions or (n_affinities or None if items is None else None))
     features, names = _indicators(table, [name for name in table.names if name.startswith(_USER)])
     positions = None
     if "position" in table.names:
         positions = table.numbers(["position"])[:, 0]
-        positions -= np.nanmin(positions, initial=1.0) >= 1.0  # the data set counts slots from 1, its pipeline from 0
+        positions -= np.nanmin(positions, initial=1.0) >= 1.0  # the data set counts from 1, its pipeline from 0
     order = table.order("timestamp") if "timestamp" in table.names else None
     return _finished(table, _OPEN_BANDIT, known, features, names, positions=positions, order=order)
 
@@ -113,21 +113,21 @@ class _Actions(NamedTuple):
 
 
 def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | None, n_actions: int | None) -> _Actions:
-    """The actions by number, and all of them that the log, the items or the caller know of."""
+    """Number the actions, including those that only the items or the caller know."""
     distinct, places = table.labels(column)
     if not len(distinct):
         raise ValueError(f"{table.name}: {column} is missing in every row")
     odd = table.first_not_whole(column)
     if odd is not None and table.numeric_and_text([column])[0]:
-        table.numbers([column])  # refuses a name among numbers
+        table.numbers([column])  # raises an error for a name among numbers
         raise ValueError(
-            f"{table.place(odd[0])}: {column} is {shortened(odd[1])}, but actions are whole numbers of up to 18 "
+            f"{table.place(odd[0])}: {column} is {shortened(odd[1])}, but actions must be whole numbers of up to 18 "
             "digits, or names"
         )
     counted = distinct.dtype.kind == "i" and distinct[-1] < max(_FEW, 2 * len(distinct), n_actions or 0)
     if counted and distinct[0] < 0:
         row = int(np.flatnonzero(places == 0)[0])
-        raise ValueError(f"{table.place(row)}: {column} is {distinct[0]}, but actions count from 0")
+        raise ValueError(f"{table.place(row)}: {column} is {distinct[0]}, but actions are counted from 0")
     features = None
     feature_names: tuple[str, ...] = ()
     if items is not None:
@@ -139,7 +139,7 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
         names += tuple(f"unnamed {j + 1}" for j in range((n_actions or 0) - len(names)))
     if n_actions is not None and len(names) != n_actions:
         known_by = table.name if items is None else Path(items).name
-        raise ValueError(f"n_actions={n_actions}, but {known_by} names {len(names)}: {_listed(names)}")
+        raise ValueError(f"n_actions={n_actions}, but {known_by} has {len(names)} actions: {_listed(names)}")
     codes = {name: code for code, name in enumerate(names)}
     numbers = np.array([codes.get(str(label), -1) for label in distinct])
     if (numbers < 0).any():
@@ -151,14 +151,14 @@ def _known_actions(table: Table, column: str, items: str | os.PathLike[str] | No
 
 
 def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarray, tuple[str, ...]]:
-    """The actions' names, in order, their features and the names of these; columns of text become indicators."""
+    """Read names and features of the actions, and the features' names; text columns become indicators."""
     table = Table(path)
     column = next((name for name in ("item_id", "action") if name in table.names), None)
     if column is None:
         raise ValueError(f"{table.name} has no column 'item_id' or 'action': it has {_listed(table.names)}")
     distinct, places = table.labels(column)
     if len(distinct) < table.n_rows or (places < 0).any():
-        raise ValueError(f"{table.name} must have one row for every action, each with its own {column}")
+        raise ValueError(f"{table.name} must have one row per action, each with a different {column}")
     others = [name for name in table.names if name != column and not name.startswith(UNNAMED)]
     numeric, texts = table.numeric_and_text(others)
     indicators, titles = _indicators(table, texts)
@@ -170,14 +170,14 @@ def _read_items(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], np.ndarr
 
 
 def _indicators(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """0/1 columns for the levels of each category but the first, which the arms' biases already tell."""
+    """Make 0/1 columns for the levels of each category except the first, which the biases of the arms cover."""
     columns = [np.empty((table.n_rows, 0))]
     titles: list[str] = []
     for name in names:
         levels, places = table.labels(name)
         if (len(titles) + len(levels)) * table.n_rows > _MOST_CELLS:
             raise ValueError(
-                f"{table.name}: {shortened(name)} has {len(levels)} different values in {table.n_rows} rows, too many "
+                f"{table.name}: {shortened(name)} has {len(levels)} distinct values in {table.n_rows} rows, too many "
                 "for indicators: leave the column out"
             )
         columns.append(places[:, None] == np.arange(1, len(levels)))
@@ -212,9 +212,9 @@ def _finished(
 
 
 def checked(log: Log, *, name: str, place: Callable[[int], str], order: np.ndarray | None = None) -> Log:
-    """The log without the rows that miss something, in `order`; what cannot be in a log is an error.
+    """Return the log in `order`, without rows that have missing values; raise an error for impossible values.
 
-    Missing values are NaN, in actions and positions too. `place` names a row in an error.
+    Missing values are NaN, also in actions and positions. `place` names a row in an error.
     """
     _refuse_impossible(log, place)
     reasons = {
@@ -239,8 +239,8 @@ def checked(log: Log, *, name: str, place: Callable[[int], str], order: np.ndarr
     if never.size:
         names = _listed([log.action_names[action] for action in never])
         warnings.warn(
-            f"{name}: {never.size} of {log.n_actions} actions never logged: {names}. They stay, but nothing here "
-            "says what they earn",
+            f"{name}: {never.size} of {log.n_actions} actions never logged: {names}. They are kept, but the log says "
+            "nothing about their rewards",
             stacklevel=5,
         )
     return log._replace(
@@ -253,7 +253,7 @@ def checked(log: Log, *, name: str, place: Callable[[int], str], order: np.ndarr
 
 
 def _refuse_impossible(log: Log, place: Callable[[int], str]) -> None:
-    """Missing values pass: no comparison with NaN is true."""
+    """Raise an error for the first impossible value. Missing values pass, because comparisons with NaN are false."""
     largest = np.abs(log.features).max(axis=1, initial=0.0)
     slots = np.zeros(1) if log.positions is None else log.positions
     for title, values, wrong, needed in (

@@ -1,7 +1,7 @@
-"""Ranking sets: rows of features with a rating and the query they were rated for, in svmlight or LETOR form.
+"""Ranking sets: rows of features with a rating and a query, in svmlight or LETOR format.
 
-A line reads `2 qid:10 1:0.5 7:1.25 # comment`: rating, query, then column:value in ascending order of columns, where a
-column left out is 0. The Yahoo! Learning to Rank Challenge, LETOR, MSLR-WEB and Istella come this way.
+A line reads `2 qid:10 1:0.5 7:1.25 # comment`: rating, query, then column:value in ascending order of columns; missing
+columns are 0. The Yahoo! Learning to Rank Challenge, LETOR, MSLR-WEB and Istella use this format.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from albatross import checks
 from albatross.datasets.extras import load
 from albatross.datasets.files import lines
 
-_MOST_CELLS = 2**30  # 8 GB of floats: past that a column number is a slip, or the set needs more than a table
+_MOST_CELLS = 2**30  # 8 GB of floats: beyond that, a column number is probably a mistake
 
 
 class Ranking(NamedTuple):
-    """Rated rows: what `environments.Clusters` turns into arms."""
+    """Rated rows, which `environments.Clusters` turns into arms."""
 
     features: np.ndarray  # (n, p)
     ratings: np.ndarray  # (n,)
-    queries: np.ndarray  # (n,) int64; all 0 if the file names no queries
+    queries: np.ndarray  # (n,) int64; all 0 if the file has no queries
 
 
 def read_ranking(path: str | os.PathLike[str]) -> Ranking:
-    """A plain or gzipped svmlight file as a dense table; columns count from 1, or from 0 if one is called 0.
+    """Read a plain or gzipped svmlight file as a dense table; columns count from 1, or from 0 if column 0 occurs.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,8 +43,8 @@ def read_ranking(path: str | os.PathLike[str]) -> Ranking:
     >>> ranking.features.tolist(), ranking.ratings.tolist(), ranking.queries.tolist()
     ([[0.5, 0.0, 1.25], [0.0, 0.1, 0.0]], [2.0, 0.0], [10, 11])
     """
-    # scikit-learn reads fast but does not say in which line it failed, nor that some lines have no query: what it
-    # refuses and what looks wrong is read once more, slowly, for the line.
+    # scikit-learn reads fast but does not report the line of an error, nor lines without a query. A file that it
+    # refuses, or that looks wrong, is read again, slowly, to find the line.
     load_svmlight_file = load("sklearn.datasets", package="scikit-learn").load_svmlight_file
     rows = _Rows(path)
     try:
@@ -66,14 +66,14 @@ def read_ranking(path: str | os.PathLike[str]) -> Ranking:
         )
     if n_rows * table.shape[1] > _MOST_CELLS:
         raise ValueError(
-            f"{Path(path).name} has {n_rows} rows and columns up to {table.shape[1]}: that is no table of numbers "
+            f"{Path(path).name} has {n_rows} rows and columns up to {table.shape[1]}: this is not a table of numbers "
             f"(at most {_MOST_CELLS} cells)"
         )
     return Ranking(table.toarray(), ratings, queries if queries.size else np.zeros(n_rows, np.int64))
 
 
 def write_ranking(path: str | os.PathLike[str], ranking: Ranking) -> None:
-    """Write a file that `read_ranking` reads back to the last bit; gzipped if its name ends in .gz."""
+    """Write a file that `read_ranking` reads back exactly; gzipped if its name ends in .gz."""
     features = checks.finite_array("features", ranking.features, (None, None))
     ratings = checks.finite_array("ratings", ranking.ratings, (len(features),))
     opened = gzip.open if os.fspath(path).endswith(".gz") else open
@@ -94,9 +94,9 @@ def _fine(values: np.ndarray) -> bool:
 
 
 class _Rows:
-    """The file as scikit-learn takes it: something to read, which it iterates over by lines.
+    """The file as a readable object for scikit-learn, which iterates over its lines.
 
-    Queries are taken off the lines here, because scikit-learn's time for them grows with the square of the rows.
+    Queries are removed from the lines here, because scikit-learn's time for them grows with the square of the rows.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -104,7 +104,7 @@ class _Rows:
         self.queries = array("q")
 
     def read(self) -> bytes:
-        raise NotImplementedError  # scikit-learn asks whether it is there
+        raise NotImplementedError  # scikit-learn checks that it exists
 
     def __iter__(self) -> Iterator[bytes]:
         for line in lines(self.path):
@@ -119,7 +119,7 @@ class _Rows:
 
 
 def _raise_for_first_bad_line(path: str | os.PathLike[str]) -> None:
-    """Return only if every line is as it should be."""
+    """Raise an error for the first invalid line, if there is one."""
     first: tuple[int, bool] | None = None  # the first row's line and whether it has a query
     for number, line in enumerate(lines(path), start=1):
         fields = line.partition(b"#")[0].split()
@@ -136,7 +136,7 @@ def _raise_for_first_bad_line(path: str | os.PathLike[str]) -> None:
 
 
 def _what_is_wrong(fields: list[bytes]) -> str | None:
-    """The first thing wrong with a line's fields, None if they are fine."""
+    """Describe the first error in the fields of a line; None if there is none."""
     rating, *rest = fields
     if not math.isfinite(_number(rating)):
         return f"the rating {_text(rating)} is not a number"
@@ -148,7 +148,7 @@ def _what_is_wrong(fields: list[bytes]) -> str | None:
     for field in rest:
         column, colon, value = field.partition(b":")
         if column == b"qid":
-            return "the query (qid) must stand right after the rating"
+            return "the query (qid) must follow the rating"
         if not colon or not _is_whole(column) or not 0 <= int(column) < 2**31:
             return f"{_text(field)} is not column:value"
         if not math.isfinite(_number(value)):
@@ -156,13 +156,13 @@ def _what_is_wrong(fields: list[bytes]) -> str | None:
         if int(column) == last:
             return f"column {last} is given twice"
         if int(column) < last:
-            return f"column {int(column)} comes after column {last}: columns must ascend"
+            return f"column {int(column)} follows column {last}: columns must be in ascending order"
         last = int(column)
     return None
 
 
 def _number(field: bytes) -> float:
-    """The field as a number, NaN if it is none or too large to be squared."""
+    """Parse a number; NaN if the field is not a number, or too large to be squared."""
     try:
         value = math.nan if b"_" in field else float(field)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Ratings that users gave to items, and the factors of the items that explain them."""
+"""Ratings of items by users, and the item factors that explain them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ _HEADLESS = ("user", "item", "rating", "timestamp")
 _USER = ("user", "userid", "user_id")
 _ITEM = ("item", "itemid", "item_id", "movieid", "movie_id")
 _RATING = ("rating", "score")
-_MOST_CELLS = 1_000_000  # up to here the whole SVD takes no time and is exact
+_MOST_CELLS = 1_000_000  # up to this size, the full SVD is fast and exact
 
 
 class Ratings(NamedTuple):
-    """Every user is a bandit: an item's bias is its mean, its context its factors, the reward the user's rating."""
+    """Ratings for one bandit per user: items are arms with mean and factors, ratings are rewards."""
 
-    matrix: csr_array  # (n_users, n_items), what is stored was rated, be it 0
-    users: np.ndarray  # (n_users,) what the file calls them
-    items: np.ndarray  # (n_items,)
+    matrix: csr_array  # (n_users, n_items); stored entries are ratings, including 0
+    users: np.ndarray  # (n_users,) names in the file
+    items: np.ndarray  # (n_items,) names in the file
     item_means: np.ndarray  # (n_items,)
     factors: np.ndarray  # (n_items, rank)
 
 
 def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
-    """Ratings as lines user, item, rating (MovieLens), or as one line a user with a column for every item (Jester).
+    """Read ratings as lines user, item, rating (MovieLens), or as one line per user with one column per item (Jester).
 
-    CSV, tabs, blanks, `::` or Parquet; lines of three or four fields need no header.
+    Fields may be separated by commas, tabs, blanks or `::`; Parquet works too. Lines of three or four fields need no
+    header.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -51,7 +52,7 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
     user, item, rating = (_named(table, names) for names in (_USER, _ITEM, _RATING))
     if user is None or (item is None) != (rating is None):
         raise ValueError(
-            f"{table.name} needs columns user, item and rating, or user and one for every item: "
+            f"{table.name} needs columns user, item and rating, or user and one column per item: "
             f"it has {', '.join(map(shortened, table.names[:8]))}"
         )
     matrix, users, items = _wide(table, user) if item is None or rating is None else _long(table, user, item, rating)
@@ -65,8 +66,13 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
 def item_factors(matrix: csr_array, *, rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean ratings (n_items,) and factors (n_items, rank) of the items, from a truncated SVD of the centred matrix.
 
-    Ratings lose their item's mean, then what is left of their user's; those never given count as 0. Each factor has
-    mean square 1 over the items and they are orthogonal, so the norm of a user's theta is in the unit of the ratings.
+    Ratings are centred by item and then by user; missing ratings count as 0. Factors are orthogonal and have mean
+    square 1 over the items, so the norm of a user's theta is in the unit of the ratings.
+
+    >>> from scipy.sparse import csr_array
+    >>> means, factors = item_factors(csr_array([[5.0, 1.0], [1.0, 5.0]]), rank=1)
+    >>> means.tolist(), factors.round(9).tolist()
+    ([3.0, 3.0], [[1.0], [-1.0]])
     """
     from scipy.sparse.linalg import svds
 
@@ -80,21 +86,21 @@ def item_factors(matrix: csr_array, *, rank: int) -> tuple[np.ndarray, np.ndarra
     means = _group_means(matrix.data, matrix.indices, n_items)
     centred.data = matrix.data - means[matrix.indices]
     centred.data -= _group_means(centred.data, rows, n_users)[rows]
-    least = 1e-9 * np.abs(matrix.data).max(initial=0.0) * np.sqrt(matrix.nnz)  # below this a factor is rounding
+    least = 1e-9 * np.abs(matrix.data).max(initial=0.0) * np.sqrt(matrix.nnz)  # a smaller factor is rounding
     if np.linalg.norm(centred.data) <= least:
-        raise ValueError("past the means of users and items the ratings are all the same: they have no factors")
-    if n_users * n_items <= _MOST_CELLS or rank == min(n_users, n_items):  # svds leaves one factor out
+        raise ValueError("the ratings have no factors: after centring by item and user, they are all equal")
+    if n_users * n_items <= _MOST_CELLS or rank == min(n_users, n_items):  # svds cannot compute all factors
         _, strengths, basis = np.linalg.svd(centred.toarray(), full_matrices=False)
     else:
-        start = np.random.default_rng(0).standard_normal(min(n_users, n_items))  # the same factors at every call
+        start = np.random.default_rng(0).standard_normal(min(n_users, n_items))  # the same factors in every call
         _, strengths, basis = svds(centred, k=rank, v0=start)
     order = np.argsort(-strengths, kind="stable")[:rank]
     n_found = int((strengths[order] > least).sum())
     if n_found < rank:
-        raise ValueError(f"rank={rank}, but past the means of users and items the ratings have only {n_found} factors")
+        raise ValueError(f"rank={rank}, but after centring by item and user, the ratings have only {n_found} factors")
     factors = basis[order].T * np.sqrt(n_items)
     peaks = factors[np.argmax(np.abs(factors), axis=0), np.arange(rank)]
-    # Of two signs, the one whose largest entry is positive.
+    # Choose the sign that makes the largest entry positive.
     return means, np.ascontiguousarray(factors * np.sign(peaks))
 
 
@@ -112,7 +118,7 @@ def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, n
     _refuse_infinite(table, values)
     kept = ~np.isnan(values) & (rows >= 0) & (columns >= 0)
     if not kept.all():
-        _warn_dropped(table, int((~kept).sum()), "with a user, an item or the rating missing")
+        _warn_dropped(table, int((~kept).sum()), "without a user, an item or a rating")
     return _stored(table, rows[kept], columns[kept], values[kept], (len(users), len(items))), users, items
 
 
@@ -120,17 +126,17 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
     others = [name for name in table.names if name != user and not name.startswith(UNNAMED)]
     items, texts = table.numeric_and_text(others)
     if not items:
-        raise ValueError(f"{table.name} has no column of ratings beside {user!r}")
+        raise ValueError(f"{table.name} has no column of ratings besides {user!r}")
     if texts:
         warnings.warn(
-            f"{table.name}: left out columns without numbers, {len(texts)}: {', '.join(map(shortened, texts[:8]))}",
+            f"{table.name}: left out {len(texts)} column(s) without numbers: {', '.join(map(shortened, texts[:8]))}",
             stacklevel=3,
         )
     values = table.numbers(items)
     _refuse_infinite(table, np.nanmax(np.abs(values), axis=1, initial=0.0, where=~np.isnan(values)))
     users, places = table.labels(user)
     if len(users) < table.n_rows or (places < 0).any():
-        raise ValueError(f"{table.name} must have one row for every user, each with its own {user}")
+        raise ValueError(f"{table.name} must have one row per user, each with a different {user}")
     rows, columns = np.nonzero(~np.isnan(values))
     matrix = _stored(table, places[rows], columns, values[rows, columns], (len(users), len(items)))
     return matrix, users, np.array(items, dtype=object)
@@ -139,14 +145,14 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
 def _stored(
     table: Table, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]
 ) -> csr_array:
-    """The matrix; of an item that a user rated twice the last rating counts."""
+    """Build the matrix; if a user rated an item twice, keep the last rating."""
     from scipy.sparse import csr_array
 
     order = np.lexsort((columns, rows))  # stable: later ratings of the same item come later
     rows, columns, values = rows[order], columns[order], values[order]
     last = np.append((rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1]), True)[: len(rows)]
     if not last.all():
-        _warn_dropped(table, int((~last).sum()), "with an item rated again later by the same user")
+        _warn_dropped(table, int((~last).sum()), "rated again later by the same user")
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[last], minlength=shape[0]))])
     return csr_array((values[last], columns[last].astype(np.int64), starts), shape=shape)
 

@@ -1,12 +1,12 @@
-"""Data sets that come with the package, so that everything runs on a fresh machine.
+"""Data sets included in the package, so that everything runs without downloads.
 
-| function        | what it is                                                      | rows       | size   | licence    |
+| function        | content                                                         | rows       | size   | licence    |
 |-----------------|-----------------------------------------------------------------|------------|--------|------------|
 | `yandex()`      | web pages rated for 117 queries, 50 features (Yandex, CatBoost) | 2,000      | 106 kB | Apache 2.0 |
 | `open_bandit()` | clicks in a fashion shop, two campaigns, two policies (ZOZO)    | 4 x 10,000 | 677 kB | Apache 2.0 |
 | `upworthy()`    | click rates of headlines in 3,602 randomised tests (Upworthy)   | 16,340     | 1.3 MB | CC BY 4.0  |
 
-Each folder under `data` has an ATTRIBUTION file that says where the data come from and how they were cut.
+Each folder under `data` has an ATTRIBUTION file with the source of the data and how they were reduced.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _DATA = Path(__file__).parent / "data"
 
 
 def yandex() -> Ranking:
-    """Query and document pairs of a web search with graded relevance from 0 to 0.61: theta is small here.
+    """Query-document pairs of a web search, with graded relevance from 0 to 0.61: a problem with small theta.
 
     >>> yandex().features.shape
     (2000, 50)
     """
     folder = _DATA / "ltr-yandex-querywise"
-    parts = [read_ranking(folder / f"{part}.svm.txt.gz") for part in ("train", "test")]  # no query is in both
+    parts = [read_ranking(folder / f"{part}.svm.txt.gz") for part in ("train", "test")]  # no query occurs in both
     return Ranking(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def open_bandit(*, campaign: str = "all", policy: str = "random") -> Log:
-    """Recommendations in a fashion shop and whether they were clicked, by a uniform policy or by Thompson sampling.
+    """Recommendations in a fashion shop, by a uniform policy or by Thompson sampling, with clicks as rewards.
 
-    Some 40 of 10,000 rows are clicks: enough to check arithmetic with, not to tell policies apart.
+    About 40 of 10,000 rows are clicks: enough to check computations, not to distinguish policies.
 
     >>> log = open_bandit()
     >>> log.n_actions, log.features.shape, float(log.rewards.sum())
@@ -50,7 +50,7 @@ def open_bandit(*, campaign: str = "all", policy: str = "random") -> Log:
 
 
 def upworthy() -> Ranking:
-    """Headlines by 50 dimensions of their words, rated with their click rate; the query is the test they competed in.
+    """Headlines with 50 features of their words, rated by click rate; the query is the randomised test.
 
     >>> ranking = upworthy()
     >>> ranking.features.shape, round(float(ranking.ratings.mean()), 4), len(np.unique(ranking.queries))

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, whitespace-separated or Parquet, plain or gzipped, read by DuckDB column by column."""
+"""Read tables by column with DuckDB: CSV, whitespace-separated or Parquet, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from albatross.datasets.extras import load
 from albatross.datasets.files import LONGEST_LINE, is_gzipped, is_parquet, lines
 from albatross.queries import ctrl_c, exact_pattern
 
-# How a column begins that has no name here, or had none in a data frame.
+# Prefixes of columns without a name, here or in a data frame.
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
-_MOST_COLUMNS = 10_000  # take half a minute and 2 GB, however few the rows
+_MOST_COLUMNS = 10_000  # take half a minute and 2 GB, even with few rows
 _MOST_CELLS = 2**30  # 8 GB of floats
 _MISSING = ("", "NA", "NULL", "null", "None")
 _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BOOLEAN")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# What a 64-bit integer holds, with the .0 that data frames add where values are missing.
+# A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
 
-_Source = tuple[str, Callable[[int], str]]  # what to select from, and SQL for the j-th value
+_Source = tuple[str, Callable[[int], str]]  # the source to select from, and SQL for the j-th value
 
 
 class Table:
-    """A file's columns by name, and for every row the line to name in an error.
+    """The columns of a file by name, and the line of every row for error messages.
 
-    A file has no header (`headless` names the columns then, as many as there are) if its first line has a number and
-    none of `titles`, in lower case. Columns whose names begin with `unread` are listed but not kept.
+    A file whose first line has a number and none of `titles` (in lower case) has no header; `headless` then names its
+    columns. Columns whose names start with `unread` are listed but not kept.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Table:
         self.path = Path(path)
         self.name = self.path.name
         self._connection = self._duckdb.connect()
-        # Every query here is a plain scan, and the optimizer's work grows with the square of the columns.
+        # Every query here is a plain scan, and the optimizer's time grows with the square of the columns.
         self._rows("PRAGMA disable_optimizer")
         self._has_header = True
         self._separator = ","
@@ -59,21 +59,21 @@ class Table:
         self.names = self._schema() if self._is_parquet else self._header(headless, titles)
         if len(self.names) > _MOST_COLUMNS:
             raise ValueError(f"{self.name} has {len(self.names)} columns, but a table has at most {_MOST_COLUMNS}")
-        # Inside, columns are called c0, c1, ...: no name in a file can hide another column or DuckDB's own rowid.
+        # Columns are called c0, c1, ... in queries: no name in a file can hide another column or DuckDB's rowid.
         self._columns = {
             name: f"c{j}" for j, name in enumerate(self.names) if unread is None or not name.startswith(unread)
         }
-        n_rows = self._count_rows()  # refuses what DuckDB would stumble over
+        n_rows = self._count_rows()  # raises errors for files that DuckDB misreads
         source, value = self._source()
         kept = [f"{value(j)} AS c{j}" for j, name in enumerate(self.names) if name in self._columns]
         self._rows(f"CREATE TABLE rows AS SELECT {', '.join(kept) or 'NULL'} FROM {source}")
         self._rows("DROP TABLE IF EXISTS split")
         self._types = {row[0]: row[1] for row in self._rows("DESCRIBE rows")}
         self.n_rows = self._rows("SELECT count(*) FROM rows")[0][0]
-        if self.n_rows != n_rows:  # DuckDB loses rows in silence
+        if self.n_rows != n_rows:  # DuckDB may silently lose rows
             raise ValueError(
-                f"{self.name} has {n_rows} rows, but {self.n_rows} were read: see that its quotes and line ends are "
-                "right, and that nothing writes to it"
+                f"{self.name} has {n_rows} rows, but {self.n_rows} were read: check its quotes and line ends, and that "
+                "no other program writes to it"
             )
         if not self.n_rows:
             raise ValueError(f"{self.name} has no rows")
@@ -81,7 +81,7 @@ class Table:
     # ------------------------------------------------------------------------------------------------ columns
 
     def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """Columns (n, k) of floats, NaN where a value is missing; a value that is no number is an error."""
+        """Return columns (n, k) of floats, NaN for missing values; raise an error for a value that is not a number."""
         table = np.empty((self.n_rows, len(names)))
         if not names:
             return table
@@ -95,7 +95,7 @@ class Table:
         return table
 
     def numeric_and_text(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The columns that are meant to hold numbers, because more than half of their values are, and the others."""
+        """Split columns into numeric ones, where more than half of the values are numbers, and text."""
         numeric: list[str] = []
         text: list[str] = []
         for name, (n_values, n_numbers) in self._counts(names).items():
@@ -103,16 +103,16 @@ class Table:
         return numeric, text
 
     def texts(self, name: str) -> np.ndarray:
-        """One column (n,) of strings, None where a value is missing."""
+        """Return a column (n,) of strings, None for missing values."""
         found = self._arrays(f"SELECT {self._as_text(name)} AS t FROM rows")["t"]
         values = np.array(np.ma.getdata(found), dtype=object)
         values[np.ma.getmaskarray(found)] = None
         return values
 
     def labels(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Different values of a column in ascending order, as integers if all are, and for every row its place (n,).
+        """Return the distinct values of a column in ascending order, and for every row the index of its value (n,).
 
-        A missing value has place -1.
+        The values are integers if all of them are. A missing value has index -1.
         """
         text = self._as_text(name)
         if self.first_not_whole(name) is None:
@@ -128,11 +128,11 @@ class Table:
         return np.array(names, dtype=object), np.array([place[value] for value in self.texts(name)])
 
     def first_not_whole(self, name: str) -> tuple[int, str] | None:
-        """The first row, and its text there, where a column is not a whole number of up to 18 digits."""
+        """Return the first row whose value is not a whole number of up to 18 digits, and its text; or None."""
         return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_WHOLE}')")
 
     def order(self, name: str) -> np.ndarray:
-        """The rows (n,) in ascending order of a column, by number if all its values are; those without it last."""
+        """Return the rows (n,) in ascending order of a column, as numbers if all are; missing values come last."""
         column = self._columns[name]
         n_values, n_numbers = self._counts([name])[name]
         # Numbers of more than 15 digits may be equal as floats.
@@ -141,7 +141,7 @@ class Table:
         return np.asarray(self._arrays(query)["i"])
 
     def place(self, row: int) -> str:
-        """How an error names a row: `log.csv, line 12`."""
+        """Name a row for an error message: `log.csv, line 12`."""
         if self._is_parquet:
             return f"{self.name}, row {row + 1}"
         rows = (number for number, filled in self._records() if filled)
@@ -149,10 +149,10 @@ class Table:
         return f"{self.name}, row {row + 1}" if line is None else f"{self.name}, line {line}"  # None: the file changed
 
     def _records(self) -> Iterator[tuple[int, bool]]:
-        """Of every record, and of every empty line between records: its first line, and whether it is filled.
+        """Yield the first line of every record and empty line, and whether it is filled.
 
-        A value in quotes may hold line ends; where blanks separate, quotes mean nothing. What some versions of DuckDB
-        misread is an error here.
+        A quoted value may contain line ends; if blanks separate the fields, quotes have no meaning. Files that some
+        versions of DuckDB misread raise an error.
         """
         in_blanks = self._separator == " "
         opening = re.compile(b'(?:^|%b) *"' % re.escape(self._separator.encode()))
@@ -168,8 +168,8 @@ class Table:
                 usual = usual or end
                 if end != usual and end:
                     raise ValueError(
-                        f"{self.name}, line {number}: the line ends in {end.decode()!r}, those before it in "
-                        f"{usual.decode()!r}: give all lines the same end"
+                        f"{self.name}, line {number}: the line ends in {end.decode()!r}, but earlier lines end in "
+                        f"{usual.decode()!r}: use the same end for all lines"
                     )
                 yield first, bool(text.strip(b" \t") if in_blanks else text)
         if quoted:
@@ -188,12 +188,12 @@ class Table:
             text = first.decode()
         except UnicodeDecodeError:
             text = "\0"
-        if "\0" in text:  # every other byte is 0 in UTF-16
+        if "\0" in text:  # in UTF-16, every other byte is 0
             raise ValueError(f"{self.name}, line 1: the text is not UTF-8")
         try:
             names = [field.strip() for field in self._fields(text)]
         except csv.Error as error:
-            raise ValueError(f"{self.name}, line 1: the names of the columns cannot be read: {error}") from None
+            raise ValueError(f"{self.name}, line 1: cannot read the names of the columns: {error}") from None
         if headless and any(map(_NUMBER.fullmatch, names)) and not any(name.lower() in titles for name in names):
             self._has_header = False
             names = [*headless, *(f"{UNNAMED[0]}{j + 1}" for j in range(len(headless), len(names)))][: len(names)]
@@ -205,7 +205,7 @@ class Table:
         return tuple(names)
 
     def _fields(self, first: str) -> list[str]:
-        """The fields of the first line, which says what separates them."""
+        """Return the fields of the first line, and find their separator."""
         self._separator = next((mark for mark in (",", "\t", ";", "::") if mark in first), " ")
         if self._separator == " ":
             if first.count('"') % 2:
@@ -236,10 +236,10 @@ class Table:
 
     def _delimited(self, n_columns: int) -> _Source:
         source = self._read_csv(_listed("'c{}': 'VARCHAR'", n_columns), self._separator, _literal('"'))
-        return source, lambda j: f"nullif(trim(c{j}), '')"  # blanks around values mean nothing
+        return source, lambda j: f"nullif(trim(c{j}), '')"  # ignore blanks around values
 
     def _whitespace(self, n_columns: int) -> _Source:
-        """Any run of blanks separates: the lines come whole and are split here."""
+        """Read whole lines and split them at runs of blanks."""
         source = self._read_csv("'line': 'VARCHAR'", "\x1f", "''")
         trimmed = "trim(line, ' \t')"
         split = f"SELECT regexp_split_to_array({trimmed}, '[ \t]+') AS fields FROM {source} WHERE {trimmed} <> ''"
@@ -264,7 +264,7 @@ class Table:
             f"compression = '{compression}', max_line_size = {2 * LONGEST_LINE}, buffer_size = {8 * LONGEST_LINE})"
         )
 
-    # ---------------------------------------------------------------------------------------------------- asking
+    # --------------------------------------------------------------------------------------------------- queries
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         with self._in_words():
@@ -280,7 +280,7 @@ class Table:
             with ctrl_c():
                 yield
         except self._duckdb.Error as error:
-            raise self._explained(str(error)) from None  # it may quote megabytes of the file
+            raise self._explained(str(error)) from None  # the original may quote megabytes of the file
 
     def _as_text(self, name: str) -> str:
         column = self._columns[name]
@@ -291,13 +291,13 @@ class Table:
         if _NUMERIC.fullmatch(self._types[column]):
             return f"CAST({column} AS DOUBLE)"
         text = self._as_text(name)
-        # DuckDB takes 1_0 for 10 and +-1 for -1.
+        # DuckDB reads 1_0 as 10 and +-1 as -1.
         return (
             f"CASE WHEN NOT contains({text}, '_') AND NOT starts_with({text}, '+-') THEN TRY_CAST({text} AS DOUBLE) END"
         )
 
     def _counts(self, names: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """How many values each column has, and how many of them are numbers."""
+        """Count the values of each column, and the numbers among them."""
         if not names:
             return {}
         counted = [f"count({self._columns[name]}), count({self._as_number(name)})" for name in names]
@@ -305,7 +305,7 @@ class Table:
         return dict(zip(names, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
     def _first(self, name: str, condition: str) -> tuple[int, str] | None:
-        """The first row for which this is true, and a column's text there."""
+        """Return the first row that satisfies the condition, and the text of a column in it; or None."""
         found = f"SELECT min(rowid), arg_min({self._as_text(name)}, rowid) FROM rows WHERE {condition}"
         row, text = self._rows(found)[0]
         return None if row is None else (row, text)
@@ -316,17 +316,17 @@ class Table:
             raise ValueError(f"{self.place(wrong[0])}: {shortened(name)} is {shown(wrong[1])}, not a number")
 
     def _explained(self, text: str) -> ValueError:
-        """DuckDB's error in one line that begins with the file and the line."""
+        """Return DuckDB's error as one line that starts with file and line number."""
         found = re.search(r"CSV Error on Line: (\d+)", text)
         if not found:
             return ValueError(f"{self.name}: {text.splitlines()[0]}")
-        # DuckDB counts a record with line ends in quotes as one line.
+        # DuckDB counts a record with quoted line ends as one line.
         line = next(islice((first for first, _ in self._records()), int(found[1]) - 1, None), found[1])
         fields = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
         if fields:
             what = _count_fields(int(fields[2]), int(fields[1]))
         elif "unterminated quote" in text:
-            what = "quotes must surround a whole value, and a quote within them is doubled"
+            what = "quotes must enclose a whole value, and a quote inside must be doubled"
         elif "unicode" in text:
             what = "the text is not UTF-8"
         elif "Maximum line size" in text:
@@ -341,7 +341,7 @@ def _count_fields(found: int, needed: int) -> str:
 
 
 def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) -> bool:
-    """Whether a value in quotes goes on after this line, given whether one went on before it."""
+    """Return whether a quoted value continues after this line, given whether one continued into it."""
     place = 0
     while True:
         if not quoted:
@@ -352,7 +352,7 @@ def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) ->
         place = line.find(b'"', place) + 1
         if not place:
             return True
-        quoted = line.startswith(b'"', place)  # a doubled quote is one within the value
+        quoted = line.startswith(b'"', place)  # a doubled quote is part of the value
         place += quoted
 
 

@@ -1,4 +1,4 @@
-"""Problems to play: what is drawn once a trial, and what is drawn every round."""
+"""Environments: the problems that policies are simulated on, and logs to evaluate them on."""
 
 from __future__ import annotations
 

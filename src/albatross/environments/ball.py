@@ -1,4 +1,4 @@
-"""Ball: every vector of the unit ball is an arm, its mean reward is <x, theta*>, and theta* may be sparse.
+"""Ball: the arms are the vectors x of the unit ball, with mean reward <x, theta*>; theta* may be sparse.
 
 The problem of Ghosh, Sankararaman and Ramchandran (2021), Sections 4 and 6.1.
 """
@@ -19,19 +19,19 @@ NOISES = ("gaussian", "uniform")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ball:
-    """theta* given, or drawn each trial: some coordinates at random, with random signs.
+    """A linear bandit on the unit ball. theta* is given, or drawn for each trial: random coordinates with random signs.
 
-    Their magnitudes are given, or `sparsity` of them evenly spaced from `smallest` up to what makes the norm 1.
+    Their magnitudes are given, or `sparsity` evenly spaced numbers that start at `smallest` and have norm 1.
 
     >>> Ball(dim=200, sparsity=3, smallest=0.5).magnitudes.round(3).tolist()
     [0.5, 0.574, 0.648]
     """
 
-    dim: int  #: d, all coordinates
-    sparsity: int | None = None  #: d*, coordinates in use
-    smallest: float | None = None  #: least magnitude of those
-    magnitudes: Any = None  #: (d*,) of those, instead of the two before
-    theta: Any = None  #: (d,) theta*, instead of all three
+    dim: int  #: d, the number of coordinates
+    sparsity: int | None = None  #: d*, the number of nonzero coordinates
+    smallest: float | None = None  #: smallest nonzero magnitude
+    magnitudes: Any = None  #: (d*,) nonzero magnitudes, instead of `sparsity` and `smallest`
+    theta: Any = None  #: (d,) theta*, instead of the three above
     noise_sd: float = 1.0  #: standard deviation of the noise
     noise: str = "gaussian"  #: "gaussian" or "uniform"
 
@@ -44,7 +44,7 @@ class Ball:
         if self.theta is not None:
             extra = [name for name in ("sparsity", "smallest", "magnitudes") if getattr(self, name) is not None]
             if extra:
-                raise ValueError(f"theta is given: {' and '.join(extra)} would say what a drawn one is like")
+                raise ValueError(f"theta is given, so leave out {' and '.join(extra)}: they describe a random theta")
             theta = checks.finite_array("theta", self.theta, (self.dim,)).copy()
             _at_most_unit("theta", theta)
             object.__setattr__(self, "theta", theta)
@@ -57,12 +57,12 @@ class Ball:
         else:
             magnitudes = checks.finite_array("magnitudes", self.magnitudes, (None,)).copy()
             if not (magnitudes.size and (magnitudes > 0.0).all()):
-                raise ValueError(f"magnitudes must be positive numbers, at least one, not {self.magnitudes!r}")
+                raise ValueError(f"magnitudes must be one or more positive numbers, not {self.magnitudes!r}")
             _at_most_unit("magnitudes", magnitudes)
             if self.smallest is not None and magnitudes.min() < self.smallest:
-                raise ValueError(f"magnitudes go down to {magnitudes.min():g}, below smallest={self.smallest:g}")
+                raise ValueError(f"magnitudes must be at least smallest={self.smallest:g}, not {magnitudes.min():g}")
             if self.sparsity not in (None, magnitudes.size):
-                raise ValueError(f"sparsity={self.sparsity}, but {magnitudes.size} magnitudes are given")
+                raise ValueError(f"sparsity={self.sparsity} must be the number of magnitudes, {magnitudes.size}")
         if magnitudes.size > self.dim:
             raise ValueError(f"sparsity={magnitudes.size} must be at most dim={self.dim}")
         object.__setattr__(self, "magnitudes", magnitudes)
@@ -76,7 +76,7 @@ def _at_most_unit(name: str, array: np.ndarray) -> None:
 
 
 def _evenly_to_unit_norm(low: float, n: int) -> np.ndarray:
-    """n evenly spaced numbers from `low` whose norm is 1, or all `low` where that is too long already."""
+    """Return n evenly spaced numbers from `low` on with norm 1, or all `low` if their norm exceeds 1."""
     u = np.linspace(0.0, 1.0, n)
     a, b, c = u @ u, low * u.sum(), n * low**2 - 1.0
     spread = (math.sqrt(b * b - a * c) - b) / a if n > 1 and c < 0.0 else 0.0
@@ -100,7 +100,7 @@ def begin_ball(env: Ball, rng: np.random.Generator) -> BallInstance:
 
 
 def draw_luck(instance: BallInstance, n: int, rng: np.random.Generator) -> np.ndarray:
-    """n independent numbers of the noise's law, with mean 0 and variance 1."""
+    """Draw n independent numbers from the distribution of the noise, with mean 0 and variance 1."""
     return rng.standard_normal(n) if instance.gaussian else rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), n)
 
 

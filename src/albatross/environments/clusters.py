@@ -1,10 +1,10 @@
-"""Clusters: rated rows as a bandit. The rows of a cluster are an arm, and playing it shows one of them.
+"""Clusters: rated rows as a bandit. Each cluster of rows is an arm; in each round, it offers one of its rows.
 
-Ghosh, Sankararaman and Ramchandran (2021), Section 6.2, which takes centroids as contexts. A context that never changes
-cannot be told from a bias, so that is ill-posed; and a row's own rating brings no fresh noise when the row comes back.
-Hence three modes. By default (`rewards="bootstrap"`) contexts are rows, centred within their arm and whitened, a joint
-least squares fit of biases and theta on all rows defines what is true, and the noise is drawn from the arm's residuals:
-real contexts and real noise, with a linear model that holds and a norm that is known.
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.2, use centroids as contexts. A context that never changes cannot
+be distinguished from a bias, so that problem is ill-posed; and a row's own rating brings no new noise when the row
+returns. Hence there are three modes. By default (`rewards="bootstrap"`), contexts are rows, centred within their arm
+and whitened; a joint least-squares fit of biases and theta on all rows defines the truth; and the noise is drawn from
+the arm's residuals. Contexts and noise are then real, the linear model holds and the norm is known.
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from albatross.protocol import Rounds, begin, describe, draw
 
 CONTEXTS = ("row", "centroid")
 REWARDS = ("bootstrap", "rating")
-_LEAST_EIGENVALUE = 0.1  # of a component that is kept, against their mean
+_LEAST_EIGENVALUE = 0.1  # of a kept component, relative to their mean
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Clusters:
-    """Rows in clusters; make one with `Clusters.from_rows`. Arms are in order of their size, the largest first."""
+    """Clusters of rated rows as arms, the largest first. Create one with `Clusters.from_rows`.
 
-    contexts: np.ndarray  #: (n, d) of every row, arm after arm
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.standard_normal((60, 2)) + np.repeat([[0, 0], [9, 0], [0, 9]], 20, axis=0)
+    >>> ratings = rows[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> Clusters.from_rows(rows, ratings, n_arms=3)
+    Clusters(bootstrap: 3 arms of 20 to 20 rows, 2 features, norm 0.898, noise 0.0938)
+    """
+
+    contexts: np.ndarray  #: (n, d) context of every row, ordered by arm
     means: np.ndarray  #: (n,) expected reward of every row
-    residuals: np.ndarray  #: (n,) noise, to be drawn from within the arm; all 0 where a row's rating is its reward
-    starts: np.ndarray  #: (K + 1,) where each arm's rows begin
-    theta: np.ndarray  #: (d,) of the least squares fit
-    biases: np.ndarray  #: (K,)
+    residuals: np.ndarray  #: (n,) noise, drawn from those of the arm; 0 if a row's rating is its reward
+    starts: np.ndarray  #: (K + 1,) index of the first row of each arm
+    theta: np.ndarray  #: (d,) parameter of the least-squares fit
+    biases: np.ndarray  #: (K,) biases of the fit
     eigenvalues: np.ndarray  #: (d,) of the contexts' covariance within arms
     mode: str  #: "bootstrap", "rating" or "centroid"
 
@@ -46,7 +53,7 @@ class Clusters:
 
     @property
     def sizes(self) -> np.ndarray:
-        """(K,) rows of each arm."""
+        """(K,) number of rows of each arm."""
         return np.diff(self.starts)
 
     @property
@@ -61,7 +68,7 @@ class Clusters:
         )
 
     def report(self) -> dict[str, Any]:
-        """What a person wants to know of the problem: sizes, noise of every arm, eigenvalues, norm."""
+        """Summarise the problem: sizes, noise of every arm, eigenvalues, norm."""
         noise = [float(np.sqrt(np.mean(part**2))) for part in np.split(self.residuals, self.starts[1:-1])]
         return {
             "mode": self.mode,
@@ -87,10 +94,10 @@ class Clusters:
         min_rows: int = 5,
         seed: int = 0,
     ) -> Clusters:
-        """Take rows and columns at random, standardise the columns, and find the arms by k-means.
+        """Sample rows and columns, standardise the columns, and form the arms by k-means.
 
-        Clusters of fewer than `min_rows` rows are dissolved into the nearest others, so that there may be fewer arms
-        than asked for.
+        Clusters of fewer than `min_rows` rows are merged into the nearest others, so there may be fewer arms than
+        `n_arms`.
         """
         features = checks.finite_array("features", features, (None, None))
         ratings = checks.finite_array("ratings", ratings, (len(features),))
@@ -102,7 +109,7 @@ class Clusters:
         rng = np.random.default_rng(seed)
         features, ratings = _some_rows(features, ratings, rows, rng)
         if len(features) < n_arms:
-            raise ValueError(f"{len(features)} rows cannot make n_arms={n_arms} clusters")
+            raise ValueError(f"{len(features)} rows are too few for n_arms={n_arms} clusters")
         standard = _standardised(_some_columns(features, columns, rng))
         arms = _clusters(standard, n_arms, min_rows, seed)
         order = np.argsort(arms, kind="stable")
@@ -130,7 +137,7 @@ class Clusters:
     def _of_centroids(
         cls, standard: np.ndarray, ratings: np.ndarray, arms: np.ndarray, starts: np.ndarray, biases: np.ndarray
     ) -> Clusters:
-        """The paper's words: one context an arm, for ever; theta is least squares of mean ratings on centroids."""
+        """The paper's version: one fixed context per arm; theta is the regression of mean ratings on centroids."""
         centroids = np.add.reduceat(standard, starts[:-1], axis=0) / np.diff(starts)[:, None]
         design = np.column_stack([np.ones(len(centroids)), centroids])
         fit = np.linalg.lstsq(design, biases, rcond=None)[0]
@@ -151,24 +158,26 @@ def _some_rows(features: np.ndarray, ratings: np.ndarray, rows: int | None, rng:
         return features, ratings
     checks.whole("rows", rows, least=1)
     if rows > len(features):
-        raise ValueError(f"rows={rows} are wanted, there are {len(features)}")
+        raise ValueError(f"rows={rows} exceeds the number of rows, {len(features)}")
     chosen = np.sort(rng.choice(len(features), rows, replace=False))
     return features[chosen], ratings[chosen]
 
 
 def _some_columns(features: np.ndarray, columns: int | None, rng: Any) -> np.ndarray:
-    """So many columns that are not constant; says how many constant ones were left out."""
+    """Sample columns that are not constant; warn about those that are."""
     varying = np.flatnonzero(np.ptp(features, axis=0) > 0.0)
     constant = features.shape[1] - varying.size
     if not varying.size:
-        raise ValueError(f"features: all {features.shape[1]} columns are constant in these {len(features)} rows")
+        raise ValueError(
+            f"features must vary, but all {features.shape[1]} columns are constant in {len(features)} rows"
+        )
     if constant:
         warnings.warn(f"{constant} of {features.shape[1]} columns are constant and were dropped", stacklevel=3)
     if columns is None:
         return features[:, varying]
     checks.whole("columns", columns, least=1)
     if columns > varying.size:
-        raise ValueError(f"columns={columns} are wanted, {varying.size} are not constant")
+        raise ValueError(f"columns={columns} exceeds the number of columns that vary, {varying.size}")
     return features[:, np.sort(rng.choice(varying, columns, replace=False))]
 
 
@@ -178,8 +187,8 @@ def _standardised(features: np.ndarray) -> np.ndarray:
 
 
 def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np.ndarray:
-    """(n,) the arm of every row, numbered from the largest on; small clusters go to the nearest that are not."""
-    from sklearn.cluster import KMeans  # slow to import, and of the extra [lab]
+    """(n,) the arm of every row, the largest arm first; small clusters are merged into the nearest large one."""
+    from sklearn.cluster import KMeans  # slow to import, and part of the extra [lab]
 
     fitted = KMeans(n_arms, n_init=1, random_state=seed).fit(standard)
     sizes = np.bincount(fitted.labels_, minlength=n_arms)
@@ -196,7 +205,7 @@ def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np
         arms[homeless] = large[np.argmin(distances, axis=1)]
         gone = int((sizes < min_rows).sum() - (sizes == 0).sum())
         warnings.warn(
-            f"{gone} clusters of fewer than {min_rows} rows were dissolved ({homeless.size} rows), {large.size} left",
+            f"{gone} clusters of fewer than {min_rows} rows were merged ({homeless.size} rows), {large.size} remain",
             stacklevel=3,
         )
     sizes = np.bincount(arms, minlength=n_arms)
@@ -206,15 +215,15 @@ def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np
 
 
 def _whitened(standard: np.ndarray, arms: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows centred within their arm, in principal components of variance 1 within arms; and the eigenvalues kept."""
+    """Centre rows within their arm and whiten them; return them and the eigenvalues of the kept components."""
     sizes = np.diff(starts)
     centroids = np.add.reduceat(standard, starts[:-1], axis=0) / sizes[:, None]
     centred = standard - centroids[arms]
-    weighted = centred / np.sqrt(sizes[arms])[:, None]  # arms count equally, whatever their size
+    weighted = centred / np.sqrt(sizes[arms])[:, None]  # arms have equal weight, whatever their size
     values, basis = np.linalg.eigh(weighted.T @ weighted / len(sizes))
     kept = values >= _LEAST_EIGENVALUE * values.mean()
     if not kept.any() or values[-1] <= 0.0:
-        raise ValueError("features do not vary within the clusters: there is nothing to learn from a row")
+        raise ValueError("features must vary within the clusters, but they do not")
     return np.ascontiguousarray(centred @ (basis[:, kept] / np.sqrt(values[kept]))), values[kept]
 
 

@@ -1,7 +1,7 @@
 """FixedArms: K arms whose contexts never change, mean reward <x_i, theta*>.
 
-Nothing here explores by itself: a policy that does not learn an arm's reward by playing it, or one that resembles it,
-never does. Abbasi-Yadkori, Pal and Szepesvari (2011) and most papers on linear bandits experiment on such arms.
+Contexts provide no exploration here: a policy learns the reward of an arm only by playing it, or a similar arm.
+Abbasi-Yadkori, Pal and Szepesvari (2011) and most papers on linear bandits use such arms in their experiments.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ DRAWN = ("normal", "cube", "axes")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedArms:
-    """Arms given (K, d), or drawn each trial: "normal" N(0, I), "cube" uniform on [-1/sqrt(d), 1/sqrt(d)]^d, or "axes".
+    """A linear bandit with fixed contexts, given as (K, d) or drawn for each trial.
 
-    "axes" are the first K unit vectors, which share nothing: a K-armed bandit. theta* is given, or uniform on the
-    sphere of its norm.
+    "normal" draws from N(0, I), "cube" uniformly from [-1/sqrt(d), 1/sqrt(d)]^d. "axes" are the first K unit vectors,
+    which share no information: a K-armed bandit. theta* is given, or uniform on the sphere of its norm.
 
     >>> FixedArms(n_arms=2, dim=2, theta=[-3, 4]).theta_norm
     5.0
     """
 
     n_arms: int  #: K
-    dim: int  #: d, features of an arm
-    arms: Any = "normal"  #: (K, d), or how they are drawn: "normal", "cube" or "axes"
+    dim: int  #: d, features per arm
+    arms: Any = "normal"  #: (K, d) contexts, or "normal", "cube" or "axes"
     theta_norm: float = 1.0  #: norm of theta*
-    theta: Any = None  #: (d,) theta*; None: drawn
+    theta: Any = None  #: (d,) theta*; None: random
     noise_sd: float = 1.0  #: standard deviation of the noise
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class FixedArms:
         if isinstance(self.arms, str):
             checks.one_of("arms", self.arms, DRAWN)
             if self.arms == "axes" and self.n_arms > self.dim:
-                raise ValueError(f"n_arms={self.n_arms} axes need as many features, not dim={self.dim}")
+                raise ValueError(f"arms='axes' needs dim >= n_arms={self.n_arms}, not dim={self.dim}")
         else:
             object.__setattr__(self, "arms", checks.finite_array("arms", self.arms, (self.n_arms, self.dim)).copy())
         if self.theta is not None:

@@ -1,16 +1,16 @@
-"""Logged: somebody else's decisions as a problem, with one rewarded action a round and the probability it had.
+"""Logged: a log of decisions, with the reward and the probability of one action per round.
 
-A log knows features x of the round and perhaps features a of every action. A context holds the products of a vector of
-the action and a vector of the round, so that a linear reward can depend on both:
+A log has features x of the round and possibly features a of every action. A context consists of the products of a
+vector of the action and a vector of the round, so that a linear reward can depend on both:
 
 | arms         | of the action                | of the round | features  |
 |--------------|------------------------------|--------------|-----------|
 | `"products"` | a                            | (1, x)       | q (d + 1) |
 | `"actions"`  | a                            | 1            | q         |
-| `"disjoint"` | 1 in a place of its own      | x            | K d       |
+| `"disjoint"` | unit vector of the action    | x            | K d       |
 | `"biases"`   | 1                            | 1            | 1         |
 
-x and a are standardised over the log's rounds and over the actions; rewards have no part in that.
+x is standardised over the rounds of the log, a over the actions; rewards are not used for this.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from albatross import checks
 from albatross.protocol import begin
 
 ARMS = ("products", "actions", "disjoint", "biases")
-_ROUNDING = 1e-9  # a probability may be above 1 by so much
+_ROUNDING = 1e-9  # tolerance for probabilities above 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Products:
-    """Contexts (n, K, q d) that are made for the rounds asked for, because those of all would not fit.
+    """Contexts (n, K, q d), computed only for the rounds requested: all of them may not fit into memory.
 
     >>> products = Products(of_actions=np.array([[1.0], [2.0]]), of_rounds=np.array([[1.0, 5.0], [1.0, 7.0]]))
     >>> products[[1]].tolist(), products[[0, 1], [1, 0]].tolist()
@@ -48,7 +48,7 @@ class Products:
         return length, n_arms, q * d
 
     def __getitem__(self, key: Any) -> np.ndarray:
-        """Of rows (m, K, q d), or of rows and an action in each of them (m, q d), as of an array."""
+        """Return contexts of rows (m, K, q d), or of rows and one action in each (m, q d), like an array."""
         rows, arms = key if isinstance(key, tuple) else (key, None)
         actions, rounds = self.of_actions[:, :, None], self.of_rounds[rows][:, None, :]
         if arms is not None:
@@ -58,9 +58,9 @@ class Products:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Logged:
-    """A log: contexts (n, K, d) of all arms, and the action of each round, its reward and its probability.
+    """A log: contexts (n, K, d) of all arms, and for each round the action, its reward and its probability.
 
-    Make one of a table's columns with `Logged.from_log`; evaluate policies on it with `albatross.evaluation`.
+    Create one from a table with `Logged.from_log`; evaluate policies on it with `albatross.evaluation`.
 
     >>> Logged(contexts=np.ones((3, 2, 1)), actions=[0, 1, 1], rewards=[1, 0, 2], propensities=[0.5, 0.5, 0.5])
     Logged(3 rounds, n_arms=2, dim=1)
@@ -69,7 +69,7 @@ class Logged:
     contexts: Any  #: (n, K, d), an array or `Products`
     actions: Any  #: (n,) counted from 0
     rewards: Any  #: (n,)
-    propensities: Any  #: (n,) probabilities of the actions, above 0 and at most 1
+    propensities: Any  #: (n,) probabilities of the logged actions, above 0 and at most 1
 
     def __post_init__(self) -> None:
         contexts = self.contexts
@@ -90,10 +90,10 @@ class Logged:
 
     @classmethod
     def from_log(cls, log: Any, arms: str | None = None) -> Logged:
-        """Of a log as `albatross.datasets.read_log` returns it, with contexts as the table above says.
+        """Convert a log from `albatross.datasets.read_log`, with contexts built as in the table above.
 
-        Without `arms`, "products" where the actions have features, else "disjoint" where the rounds have, else
-        "biases". Features that never vary are left out with a warning.
+        The default of `arms` is "products" if the actions have features, else "disjoint" if the rounds have, else
+        "biases". Constant features are left out with a warning.
 
         >>> from types import SimpleNamespace
         >>> log = SimpleNamespace(actions=[0, 1], rewards=[1, 0], propensities=[0.5, 0.5], n_actions=2,
@@ -129,17 +129,17 @@ class Logged:
 
     @property
     def length(self) -> int:
-        """How many rounds were logged."""
+        """Number of logged rounds."""
         return int(self.contexts.shape[0])
 
     @property
     def n_arms(self) -> int:
-        """K."""
+        """K, the number of arms."""
         return int(self.contexts.shape[1])
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d, the number of features per arm."""
         return int(self.contexts.shape[2])
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class Logged:
 
 
 def checked_actions(actions: Any, length: int, n_arms: int) -> np.ndarray:
-    """(n,) whole numbers from 0 to K - 1."""
+    """Check actions (n,): whole numbers from 0 to K - 1."""
     actions = checks.numbers("actions", actions)
     if actions.shape != (length,) or actions.dtype.kind not in "iu":
         raise ValueError(f"actions must be {length} whole numbers, got shape {actions.shape} of {actions.dtype}")
@@ -159,7 +159,7 @@ def checked_actions(actions: Any, length: int, n_arms: int) -> np.ndarray:
 
 
 def checked_propensities(propensities: Any, length: int) -> np.ndarray:
-    """(n,) above 0 and at most 1."""
+    """Check propensities (n,): above 0 and at most 1."""
     propensities = checks.finite_array("propensities", propensities, (length,))
     wrong = (propensities <= 0.0) | (propensities > 1.0 + _ROUNDING)
     if wrong.any():
@@ -169,16 +169,17 @@ def checked_propensities(propensities: Any, length: int) -> np.ndarray:
 
 
 def _standardised(whose: str, features: Any, length: int) -> np.ndarray:
-    """Every column with mean 0 and variance 1; constant ones are left out."""
+    """Scale every column to mean 0 and variance 1; leave out constant columns."""
     features = checks.finite_array(f"features of the {whose}", features, (length, None))
-    varying = (np.ptp(features, axis=0) > 0.0) & (features.std(axis=0) > 0.0)  # the latter may underflow
+    varying = (np.ptp(features, axis=0) > 0.0) & (features.std(axis=0) > 0.0)  # the standard deviation may underflow
     constant = int((~varying).sum())
     if constant:
-        warnings.warn(f"{constant} of {varying.size} features of the {whose} never vary and were dropped", stacklevel=3)
+        dropped = f"{constant} of {varying.size} features of the {whose} are constant and were dropped"
+        warnings.warn(dropped, stacklevel=3)
     features = features[:, varying]
     return (features - features.mean(axis=0)) / features.std(axis=0)
 
 
 @begin.register
 def begin_logged(env: Logged, rng: np.random.Generator) -> Any:
-    raise TypeError("a log knows one reward a round and cannot be simulated: use albatross.evaluation.replay")
+    raise TypeError("a log has one reward per round and cannot be simulated: use albatross.evaluation.replay")

@@ -17,21 +17,22 @@ from albatross.protocol import Rounds, begin, describe, draw
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm; drawn anew each trial, or given.
+    """Arms with biases and random contexts. By default, each trial draws biases and theta*.
 
-    A given theta brings its own norm. With a covariance, which may be of low rank, contexts are N(0, covariance).
+    Biases are U[-1, 1], contexts N(0, I) or N(0, covariance), and theta* is uniform on the sphere of radius
+    `theta_norm`. If theta is given, `theta_norm` is its norm.
 
     >>> Mixture(n_arms=2, dim=3, theta_norm=0.5)
     Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None, covariance=None)
     """
 
     n_arms: int  #: K
-    dim: int  #: d, features of an arm
+    dim: int  #: d, features per arm
     theta_norm: float = 1.0  #: norm of theta*
     noise_sd: float = 1.0  #: standard deviation of the noise
-    theta: Any = None  #: (d,) theta*; None: drawn
-    biases: Any = None  #: (K,); None: drawn
-    covariance: Any = None  #: (d, d) of contexts, may be of low rank; None: the identity
+    theta: Any = None  #: (d,) theta*; None: random
+    biases: Any = None  #: (K,) biases; None: random
+    covariance: Any = None  #: (d, d) covariance of contexts, possibly of low rank; None: the identity
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=1)

@@ -1,4 +1,4 @@
-"""Nested: K arms whose features come in maps of growing dimension, of which theta* needs only the first few.
+"""Nested: K arms with nested feature maps of increasing dimension, of which theta* needs only a small one.
 
 The problem of Ghosh, Sankararaman and Ramchandran (2021), Section 5, after Foster, Krishnamurthy and Luo (2019): map m
 is the first d_m features of the last one, and mean rewards are linear in map m*.
@@ -19,10 +19,11 @@ from albatross.protocol import Rounds, begin, describe, draw
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nested:
-    """theta* is given, or has one `magnitude` with random signs on the first `true_dim` features (None: of norm 1).
+    """A linear bandit with nested feature maps.
 
-    Features are N(0, covariance), independent over arms and rounds, or drawn from an array of them: (n, d), of which
-    every arm gets a row of its own, or (n, K, d), of which every round gets one entry.
+    theta* is given, or has entries of equal `magnitude` and random sign on the first `true_dim` features. Features are
+    N(0, covariance), independent over arms and rounds, or sampled from an array: one row per arm from (n, d), or one
+    entry per round from (n, K, d).
 
     >>> env = Nested(n_arms=5, dims=(5, 10, 20), true_dim=5)
     >>> env.dim, round(env.magnitude, 4)
@@ -30,13 +31,13 @@ class Nested:
     """
 
     n_arms: int  #: K
-    dims: tuple[int, ...]  #: features of the maps, the last all of them
-    true_dim: int | None = None  #: features in use
-    magnitude: float | None = None  #: of theta* on each of those; None: of norm 1
-    theta: Any = None  #: (d,) theta*, instead of the two before
+    dims: tuple[int, ...]  #: dimensions of the maps; the last is d
+    true_dim: int | None = None  #: number of features that theta* uses
+    magnitude: float | None = None  #: magnitude of theta* on each of these; None: such that the norm is 1
+    theta: Any = None  #: (d,) theta*, instead of `true_dim` and `magnitude`
     noise_sd: float = 1.0  #: standard deviation of the noise
-    covariance: Any = None  #: (d, d) of features; None: the identity
-    features: Any = None  #: (n, d) or (n, K, d) to draw from
+    covariance: Any = None  #: (d, d) covariance of features; None: the identity
+    features: Any = None  #: (n, d) or (n, K, d) features to sample from
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=2)
@@ -44,7 +45,7 @@ class Nested:
         checks.at_least_zero("noise_sd", self.noise_sd)
         if self.theta is not None:
             if self.true_dim is not None or self.magnitude is not None:
-                raise ValueError("theta is given: true_dim and magnitude would say what a drawn one is like")
+                raise ValueError("theta is given, so leave out true_dim and magnitude: they describe a random theta")
             object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
         else:
             self._check_drawn_theta()
@@ -52,7 +53,7 @@ class Nested:
             object.__setattr__(self, "covariance", checks.covariance("covariance", self.covariance, self.dim))
         if self.features is not None:
             if self.covariance is not None:
-                raise ValueError("covariance and features exclude each other: features have a covariance of their own")
+                raise ValueError("give either covariance or features, not both")
             object.__setattr__(self, "features", _feature_table(self.features, self.n_arms, self.dim))
 
     def _check_drawn_theta(self) -> None:
@@ -72,13 +73,13 @@ def _feature_table(given: Any, n_arms: int, dim: int) -> np.ndarray:
     table = checks.numbers("features", given)
     shape = (None, dim) if table.ndim == 2 else (None, n_arms, dim)
     if not len(table):
-        raise ValueError("features must have at least one row to draw from")
+        raise ValueError("features must have at least one row")
     return checks.finite_array("features", table, shape).copy()
 
 
 class NestedInstance(NamedTuple):
     theta: np.ndarray  # (d,)
-    dim: int  # the smallest map's dimension that theta* needs
+    dim: int  # dimension of the smallest map that contains theta*
     noise_sd: float
     root: np.ndarray | None  # (d, d) features are standard normal times this
     features: np.ndarray | None  # (n, d) or (n, K, d)
@@ -99,7 +100,7 @@ def begin_nested(env: Nested, rng: np.random.Generator) -> NestedInstance:
 @draw.register
 def draw_nested(instance: NestedInstance, chunk: Rounds, rng: np.random.Generator) -> None:
     if instance.features is not None:
-        n_drawn = chunk.contexts.shape[: 4 - instance.features.ndim]  # a row for every arm, or an entry a round
+        n_drawn = chunk.contexts.shape[: 4 - instance.features.ndim]  # one row per arm, or one entry per round
         chunk.contexts[:] = instance.features[rng.integers(len(instance.features), size=n_drawn)]
     else:
         fill_normal(chunk.contexts, rng, instance.root)

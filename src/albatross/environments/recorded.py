@@ -1,4 +1,4 @@
-"""Recorded: rounds that were given beforehand, with the reward of every arm known."""
+"""Recorded: rounds given as arrays, with the reward of every arm."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from albatross.protocol import Rounds, begin, draw
 class Recorded:
     """Rounds as arrays: contexts (T, K, d) with means (T, K) and noise (T, K), or with rewards (T, K) alone.
 
-    With rewards alone, regret is counted in rewards: the best reward of the round less the one received. Every trial
-    plays the same rounds. The arrays are not copied.
+    With rewards alone, the regret of a round is its best reward minus the received one. Every trial plays the same
+    rounds. The arrays are not copied.
 
     >>> Recorded(contexts=np.zeros((9, 2, 1)), rewards=np.ones((9, 2)))
     Recorded(9 rounds, n_arms=2, dim=1)
     """
 
-    contexts: Any  #: (T, K, d)
+    contexts: Any  #: (T, K, d) contexts
     means: Any = None  #: (T, K) expected rewards
-    noise: Any = None  #: (T, K), added to them; None: 0
-    rewards: Any = None  #: (T, K), instead of means and noise
-    eligible: Any = None  #: (T, K) of booleans; None: every arm
+    noise: Any = None  #: (T, K) noise, added to the means; None: 0
+    rewards: Any = None  #: (T, K) rewards, instead of means and noise
+    eligible: Any = None  #: (T, K) Boolean mask; None: all arms
 
     def __post_init__(self) -> None:
         contexts = checks.finite_array("contexts", self.contexts, (None, None, None))
@@ -34,7 +34,7 @@ class Recorded:
             raise ValueError(f"contexts must have at least one round, arm and feature, got {contexts.shape}")
         table = contexts.shape[:2]
         if (self.means is None) == (self.rewards is None):
-            raise ValueError("give either means (with noise, if there is any) or rewards")
+            raise ValueError("give either means (and noise, if any) or rewards")
         means = checks.finite_array("means" if self.rewards is None else "rewards", self._levels(), table)
         noise = np.zeros(table) if self.noise is None else checks.finite_array("noise", self.noise, table)
         if self.rewards is not None and self.noise is not None:
@@ -43,7 +43,7 @@ class Recorded:
         if eligible.shape != table:
             raise ValueError(f"eligible must have shape {table}, got {eligible.shape}")
         if not np.isin(eligible, (0, 1)).all():
-            raise ValueError("eligible must hold nothing but True and False")
+            raise ValueError("eligible must hold only True and False")
         eligible = eligible.astype(bool)
         if not eligible.any(axis=1).all():
             raise ValueError(f"round {int(np.argmin(eligible.any(axis=1)))} has no eligible arm")
@@ -55,17 +55,17 @@ class Recorded:
 
     @property
     def length(self) -> int:
-        """How many rounds there are to play."""
+        """Number of rounds."""
         return len(self.contexts)
 
     @property
     def n_arms(self) -> int:
-        """K."""
+        """K, the number of arms."""
         return int(self.contexts.shape[1])
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d, the number of features per arm."""
         return int(self.contexts.shape[2])
 
     def __repr__(self) -> str:

@@ -1,1 +1,1 @@
-"""Algebra: products with vectors, V's eigenbasis for the ball, tridiagonal forms."""
+"""Linear algebra: products with vectors, rank-one updates of an eigenbasis, tridiagonal forms."""

@@ -1,4 +1,4 @@
-"""The optimistic action on the unit ball, exactly, and V's eigenbasis under V += n x x'.
+"""The exact optimistic action on the unit ball, and updates of V's eigenbasis under V += n x x'.
 
 Optimism over an ellipsoid of radius beta about theta_hat,
 
@@ -6,13 +6,13 @@ Optimism over an ellipsoid of radius beta about theta_hat,
 
 is a trust-region problem. With V = Q diag(l) Q' and a = Q' theta_hat its solution is theta = Q (a + a / D),
 D_j = nu l_j - 1, where nu > 1 / l_min solves sum l_j a_j^2 / D_j^2 = beta^2. In the hard case, where a vanishes on the
-smallest eigenspace and the sum stays below beta^2, what is left of the radius is filled along that eigenspace. That
-is no exception: it is every first round.
+smallest eigenspace and the sum stays below beta^2, the rest of the radius is filled along that eigenspace. The hard
+case is common: every first round is one.
 
-A fresh eigendecomposition costs O(d^3) with a large constant. Its update costs O(d^2): the new eigenvalues are the
-roots of a secular equation, the new eigenvectors in the old basis are the columns of a Cauchy matrix, made orthogonal
-to the last digit by Gu and Eisenstat's weights (1994). So V itself is never stored; what must be known in its
-eigenbasis is carried along, and where that is a few vectors no d x d product is needed.
+A new eigendecomposition costs O(d^3) with a large constant. An update costs O(d^2): the new eigenvalues are the roots
+of a secular equation, and the new eigenvectors in the old basis are the columns of a Cauchy matrix, which the weights
+of Gu and Eisenstat (1994) make orthogonal to machine precision. V itself is never stored: vectors that are needed in
+its eigenbasis are carried along, and a few vectors need no d x d product.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _EPS = 2.0**-52
 
 @compiled
 def optimistic_coordinates(values, centre, beta):
-    """The longest vector of the ellipsoid sum l_j (t_j - a_j)^2 <= beta^2 about `centre` a, l the eigenvalues."""
+    """Return the longest vector t of the ellipsoid sum l_j (t_j - a_j)^2 <= beta^2 with centre a, eigenvalues l."""
     smallest = np.min(values)
     centre = np.where(np.abs(centre) * np.sqrt(values) < 1e-150 * beta, 0.0, centre)  # squares must not underflow
-    size = 0.0  # of the smallest eigenspace's part in the equation
+    size = 0.0  # of the part of the smallest eigenspace
     least = 0.0
     for j in range(values.size):
         if values[j] == smallest:
             size += centre[j] * centre[j]
-        # nu = (1 + s) / l_min, so that D_j = (l_j - l_min) / l_min + s l_j / l_min loses no digits near s = 0.
-        # No term alone may exceed beta^2: a lower bound on s, from which Newton's method ascends.
+        # nu = (1 + s) / l_min, so that D_j = (l_j - l_min) / l_min + s l_j / l_min stays accurate near s = 0.
+        # No single term may exceed beta^2. This gives a lower bound on s, the start of Newton's method.
         alone = (smallest * math.sqrt(values[j]) * abs(centre[j]) / beta - (values[j] - smallest)) / values[j]
         least = max(least, alone)
     s = max(least, math.sqrt(smallest * size) / beta)
@@ -73,7 +73,7 @@ def optimistic_coordinates(values, centre, beta):
 
 @compiled
 def _secular(values, centre, smallest, s):
-    """sum l a^2 / D^2 without the terms that are 0/0, and minus its derivative in s."""
+    """Return sum l a^2 / D^2 without the terms 0/0, and minus its derivative in s."""
     total, slope = 0.0, 0.0
     for j in range(values.size):
         if centre[j] != 0.0:
@@ -85,9 +85,10 @@ def _secular(values, centre, smallest, s):
 
 
 def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tuple[np.ndarray, float]:
-    """The action of the unit ball that promises most, and its promise; by a fresh eigendecomposition.
+    """Return the optimistic action of the unit ball and its value, by a new eigendecomposition.
 
-    Where several do (the hard case), the one on the side of the lowest coordinate axis that tells them apart.
+    If several are optimal (the hard case), return the one on the positive side of the first coordinate axis that
+    distinguishes them.
 
     >>> action, value = optimistic_action(np.diag([1.0, 4.0]), np.array([0.0, 1.0]), 0.5)
     >>> action.round(6).tolist(), round(value, 6)
@@ -100,18 +101,18 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
     largest = np.abs(given).max(initial=1e-300)
     if given.shape[1] != dim or not dim or not np.allclose(given, given.T, rtol=1e-9, atol=1e-12 * largest):
         raise ValueError(f"V must be a symmetric matrix of at least one row, got shape {given.shape}")
-    # In units in which V and theta_hat are about 1, so that no square overflows; (c V, beta sqrt(c)) is the same set.
+    # Scale V and theta_hat to about 1, so that no square overflows; (c V, beta sqrt(c)) is the same set.
     beta = float(beta) / math.sqrt(largest)
     values, basis = np.linalg.eigh(given / largest)
     if not values[0] > 0.0:
-        raise ValueError(f"V must be positive definite, its smallest eigenvalue is {largest * values[0]:g}")
+        raise ValueError(f"V must be positive definite, but its smallest eigenvalue is {largest * values[0]:g}")
     unit = float(np.linalg.norm(theta_hat)) + beta / math.sqrt(values[0])
     if unit == 0.0:
         return np.eye(dim)[0], 0.0
-    if beta <= 1e-150 * unit:  # no ellipsoid left to speak of
+    if beta <= 1e-150 * unit:  # the ellipsoid is negligible
         return theta_hat / unit, unit
     theta_hat, beta = theta_hat / unit, beta / unit
-    # eigh resolves equal eigenvalues to rounding only; what cannot be told apart is one eigenspace.
+    # eigh returns equal eigenvalues up to rounding; treat those as one eigenspace.
     same = values <= values[0] * (1.0 + 64.0 * _EPS * len(values))
     centre = basis.T @ theta_hat
     scale = np.linalg.norm(centre) + beta / math.sqrt(values[0])
@@ -119,7 +120,7 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
     if shadow <= 16.0 * _EPS * scale:
         centre[same] = 0.0
     space = basis[:, same]
-    # The smallest eigenspace's first basis vector becomes the projection of the first axis that has one.
+    # The first basis vector of the smallest eigenspace becomes the first nonzero projection of an axis.
     for axis in range(len(values)):
         direction = space.T @ np.eye(len(values))[axis]
         if np.linalg.norm(direction) > 1e-8:
@@ -138,7 +139,7 @@ def optimistic_action(V: np.ndarray, theta_hat: np.ndarray, beta: float) -> tupl
 
 @partial(compiled, fastmath={"reassoc"})
 def _poles(gaps, weights, shift):
-    """sum w / (gap - shift), and its slope in the shift."""
+    """Return sum w / (gap - shift) and its derivative in the shift."""
     total = slope = 0.0
     for j in range(gaps.size):
         pole = 1.0 / (gaps[j] - shift)
@@ -149,9 +150,9 @@ def _poles(gaps, weights, shift):
 
 @compiled
 def _new_eigenvalue(values, weights, i, gaps):
-    """The i-th root mu of 1 + sum w_j / (l_j - mu): the nearer old eigenvalue, and how far it is from that.
+    """Return the i-th root mu of 1 + sum w_j / (l_j - mu), as the nearer old eigenvalue and the shift from it.
 
-    In this form no difference l_j - mu ever cancels, which all accuracy rests on.
+    In this form no difference l_j - mu cancels, which is essential for accuracy.
     """
     n = values.size
     last = i == n - 1
@@ -175,7 +176,7 @@ def _new_eigenvalue(values, weights, i, gaps):
             low = shift
         else:
             high = shift
-        # Between its two poles the sum is nearly c + p / (near - eta) + q / (far - eta), p and q from the slopes.
+        # Between its two poles, the sum is nearly c + p / (near - eta) + q / (far - eta), p and q from the slopes.
         near = gaps[i] - shift
         p = below_slope * near * near
         c = 1.0 + below - below_slope * near
@@ -192,7 +193,7 @@ def _new_eigenvalue(values, weights, i, gaps):
             proposal = shift + product / larger
             if not low < proposal < high:
                 proposal = shift + larger / c
-        trusted = low < proposal < high or (last and proposal == high)  # the other ends are poles
+        trusted = low < proposal < high or (last and proposal == high)  # other ends are poles
         if not trusted:
             proposal = 0.5 * (low + high)
         step, shift = abs(proposal - shift), proposal
@@ -205,14 +206,14 @@ def _new_eigenvalue(values, weights, i, gaps):
 
 @compiled
 def _deflate(values, z, carried, order):
-    """Rotate equal eigenvalues' weight into one of them; the indices (ascending values) that are left to solve for."""
+    """Rotate the weight of equal eigenvalues into one of them. Return the indices left to solve for, by value."""
     total = 0.0
     for j in range(values.size):
         total += z[j] * z[j] / values[j]
     kept = np.empty(values.size, np.int64)
     n_kept = 0
     for j in order:
-        # z_j is dropped where that changes no eigenvalue by more than rounding, relative to itself
+        # drop z_j if this changes no eigenvalue by more than its rounding error
         if abs(z[j]) * math.sqrt(total / values[j]) <= 0.25 * _EPS:
             z[j] = 0.0
             continue
@@ -236,7 +237,7 @@ def _deflate(values, z, carried, order):
 
 @compiled
 def rank_one_update(values, carried, z):
-    """diag(values) + z z' in its eigenbasis: new values, and every carried vector's coordinates in the new basis."""
+    """Update in place: eigenvalues of diag(values) + z z', and coordinates of carried vectors in its eigenbasis."""
     z = z.copy()
     kept = _deflate(values, z, carried, np.argsort(values))
     n = kept.size
@@ -250,7 +251,7 @@ def rank_one_update(values, carried, z):
         for i in range(n):
             differences[j, i] = (old[i] - old[origin]) - shift
         values[kept[j]] = old[origin] + shift
-    # The weights for which the computed eigenvalues are exact: with them the eigenvectors are orthogonal.
+    # The weights for which the computed eigenvalues are exact, which makes the eigenvectors orthogonal.
     exact = np.ones(n)
     for j in range(n):
         if j < n - 1:

@@ -1,7 +1,7 @@
-"""A symmetric matrix as a tridiagonal one, for when (A + shift I)^-1 is wanted for many shifts.
+"""Tridiagonal form of a symmetric matrix A, to compute with (A + shift I)^-1 for many shifts.
 
-Householder reflections make T = Q'AQ tridiagonal in O(d^3), with nothing to iterate and so nothing that could fail to
-converge. Every shift then costs O(d), because T + shift I has pivots that follow from one another.
+Householder reflections make T = Q'AQ tridiagonal in O(d^3), without iterations that could fail to converge. Every shift
+then costs O(d), by the recursion of the pivots of T + shift I.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 from albatross.compiling import compiled
 
-_NOTHING = 1e-140  # its square must not underflow
+_NOTHING = 1e-140  # whose square does not underflow
 
 
 @compiled
 def tridiagonal(matrix, vector):
-    """(d,) diagonal and (d,) off-diagonal of Q'AQ, the latter with a 0 at its end, and Q'b.
+    """Return the diagonal (d,) and the off-diagonal (d,) of Q'AQ, the latter ending in a 0, and Q'b.
 
-    A has no negative eigenvalue, and is in a unit in which entries below 1e-140 are nothing.
+    A has no negative eigenvalue; entries below 1e-140 are treated as 0.
 
     >>> diagonal, off, turned = tridiagonal(np.array([[9.0, 0.0, 4.0], [0.0, 9.0, 3.0], [4.0, 3.0, 9.0]]), np.ones(3))
     >>> diagonal.round(6).tolist(), (off + 0.0).round(6).tolist(), turned.round(6).tolist()
@@ -29,7 +29,7 @@ def tridiagonal(matrix, vector):
     dim = vector.size
     off = np.zeros(dim)
     v, p = np.empty(dim), np.empty(dim)
-    for k in range(dim - 1, 1, -1):  # from the last row up: loops that begin at 0 are vectorised
+    for k in range(dim - 1, 1, -1):  # from the last row up: loops that start at 0 are vectorised
         size = 0.0
         for i in range(k):
             v[i] = left[k, i]
@@ -63,13 +63,13 @@ def tridiagonal(matrix, vector):
     for i in range(dim):
         diagonal[i] = left[i, i]
         trace += diagonal[i]
-    diagonal += 2.0**-50 * trace  # what rounding may have taken: the form has no negative eigenvalue either
+    diagonal += 2.0**-50 * trace  # compensate rounding: T must have no negative eigenvalue either
     return diagonal, off, turned
 
 
 @compiled
 def shifted(diagonal, off, vector, shift):
-    """b'(T + shift I)^-1 b and ln det(I + T / shift), of a T without negative eigenvalues.
+    """Return b'(T + shift I)^-1 b and ln det(I + T / shift), for T without negative eigenvalues.
 
     >>> quad, log_det = shifted(np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([1.0, 0.0]), 1.0)
     >>> round(quad, 6), round(math.exp(log_det), 6)
@@ -79,7 +79,7 @@ def shifted(diagonal, off, vector, shift):
     quad, log_det, above = 0.0, 0.0, 0.0
     for k in range(diagonal.size):
         value = vector[k] - above * value / pivot
-        # No pivot of T + shift I is below shift, whatever rounding says.
+        # In exact arithmetic, no pivot of T + shift I is below shift.
         pivot = max(diagonal[k] + shift - above * above / pivot, shift)
         quad += value * value / pivot
         log_det += math.log(pivot / shift)

@@ -1,1 +1,1 @@
-"""How rewards are modelled: what policies learn from plays and rewards."""
+"""Models of rewards, which policies fit to plays and rewards."""

@@ -1,4 +1,4 @@
-"""What the policies that ignore contexts share: a count and a sum of rewards for every arm."""
+"""Counts and sums of rewards per arm, for policies that ignore contexts."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ class ArmMeans(NamedTuple):
 
 
 def no_plays(n_arms: int, random_ties: int, rng: np.random.Generator) -> ArmMeans:
-    """Before the first round."""
+    """Return the state before the first round."""
     return ArmMeans(np.zeros(n_arms), np.zeros(n_arms), tie_priority(n_arms, random_ties, rng))
 
 
 @compiled
 def count_play(state, choice, reward, n):
-    """n plays of the chosen arm that brought `reward` in sum."""
+    """Add n plays of the chosen arm with total reward `reward`."""
     state.counts[choice.arm] += n
     state.reward_sum[choice.arm] += reward
 
 
 @compiled
 def means(state):
-    """(K,) mean reward of every arm, 0 before its first."""
+    """(K,) mean reward of every arm; 0 for an arm without plays.
+
+    >>> means(ArmMeans(np.array([2.0, 0.0]), np.array([3.0, 0.0]), np.arange(2))).tolist()
+    [1.5, 0.0]
+    """
     return state.reward_sum / np.maximum(state.counts, 1.0)
 
 
 def describe_means(state: ArmMeans) -> dict[str, Any]:
-    """Plays and mean of every arm."""
+    """Return the number of plays and the mean reward of every arm."""
     return {"pulls": state.counts.copy(), "means": state.reward_sum / np.maximum(state.counts, 1.0)}

@@ -1,15 +1,15 @@
-"""What is certain of biases and theta, whatever the prior: a confidence set for sub-Gaussian noise, and a norm bound.
+"""A confidence set for biases and theta that holds for any prior and sub-Gaussian noise, and a norm bound.
 
 Least squares on z = [e_arm; x], without prior or intercept, has the error G^-1 S, G = sum z z', S = sum z noise. With
-probability 1 - delta, for all rounds and all lam in a grid J at once (Abbasi-Yadkori, Pal and Szepesvari 2011,
+probability 1 - delta, simultaneously for all rounds and all lam in a grid J (Abbasi-Yadkori, Pal and Szepesvari 2011,
 Theorem 1),
 
     S'(G + Lam)^-1 S <= sigma^2 kappa,   kappa = ln det(I + Lam^-1 G) + 2 ln(2 |J| / delta),
 
-Lam = lam diag(1, ..., 1, c, ..., c), c = 1/d in the contexts' unit. So arm i's mean is known to within
-sigma sqrt(kappa (q1 + lam q2)), q1 = z_i'v, q2 = v' diag(1, c) v, G v = z_i, and theta lies in an ellipsoid of shape
-A = P^-1 + lam P^-1 (c I + M) P^-1, P the scatter of contexts within arms, M the sum of xbar_i xbar_i' over arms. The
-other half of delta is for arms of one context only, whose mean has a width of its own.
+where Lam = lam diag(1, ..., 1, c, ..., c) and c = 1/d in the unit of the contexts. The mean of arm i is known up to
+sigma sqrt(kappa (q1 + lam q2)), with q1 = z_i'v, q2 = v' diag(1, c) v, G v = z_i. theta lies in an ellipsoid of shape
+A = P^-1 + lam P^-1 (c I + M) P^-1, where P is the scatter of contexts within arms and M the sum of xbar_i xbar_i' over
+arms. The other half of delta covers arms that have had only one context, whose mean has a width of its own.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from albatross.linalg.vectors import row_squares
 from albatross.models.ridge import Joint, Ridge, absorb, joint, learn
 
 _GRID = 4.0 ** np.arange(6)  # J
-_HARDLY_ANY = 1e-8  # of c: the scatter to begin with
-_IDENTIFIED = 2.0  # the largest q1 of an arm whose mean is known at all
+_HARDLY_ANY = 1e-8  # initial scatter, relative to c
+_IDENTIFIED = 2.0  # the largest q1 of an arm whose mean is identified
 
 
 class Certificate(NamedTuple):
@@ -36,8 +36,8 @@ class Certificate(NamedTuple):
     roots: np.ndarray  # (|J|, d, d) as in a Joint with ridge Lam
     log_dets: np.ndarray  # (|J|,) ln det(I + Lam^-1 G)
     between: np.ndarray  # (d, d) M
-    first: np.ndarray  # (K, d) every arm's first context
-    fixed: np.ndarray  # (K,) 1 while an arm has had no other context
+    first: np.ndarray  # (K, d) first context of every arm
+    fixed: np.ndarray  # (K,) 1 as long as the arm has had no other context
 
 
 class NoCertificate(NamedTuple):
@@ -45,7 +45,7 @@ class NoCertificate(NamedTuple):
 
 
 def new_certificate(n_arms: int, dim: int) -> Certificate:
-    """Nothing observed yet."""
+    """Return a certificate without observations."""
     return Certificate(
         within=joint(n_arms, dim, strength=_HARDLY_ANY / dim),
         roots=np.stack([np.eye(dim) / math.sqrt(lam / dim) for lam in _GRID]),
@@ -57,11 +57,11 @@ def new_certificate(n_arms: int, dim: int) -> Certificate:
 
 
 def no_certificate() -> NoCertificate:
-    """For a policy that gives none."""
+    """Return the placeholder for a policy without a certificate."""
     return NoCertificate(np.zeros(0))
 
 
-observe = generic("observe")  # observe(certificate, arm, row, reward, n): n plays of [1, x] that brought `reward` each
+observe = generic("observe")  # observe(certificate, arm, row, reward, n): add n plays of [1, x] with this reward each
 
 
 @observe.register
@@ -92,7 +92,7 @@ def observe_plays(certificate: Certificate, arm, row, reward, n):
 
 @compiled
 def add_mean(certificate, arm, sign):
-    """M += sign xbar xbar' of one arm."""
+    """Add sign xbar xbar' of one arm to M."""
     fit = certificate.within
     scale = sign / max(fit.weight[arm], 1.0) ** 2
     for i in range(fit.theta.size):
@@ -102,13 +102,13 @@ def add_mean(certificate, arm, sign):
 
 @compiled
 def kappas(certificate, delta):
-    """(|J|,)"""
+    """(|J|,) kappa for every lam in J."""
     return certificate.log_dets + 2.0 * math.log(2.0 * _GRID.size / delta)
 
 
 @compiled
 def half_width(kappa, q1, q2, sigma):
-    """sigma sqrt(kappa (q1 + lam q2)) for the best lam."""
+    """Return sigma sqrt(kappa (q1 + lam q2)) for the best lam."""
     least = np.inf
     for k in range(_GRID.size):
         least = min(least, kappa[k] * (max(q1, 0.0) + _GRID[k] * max(q2, 0.0)))
@@ -116,10 +116,10 @@ def half_width(kappa, q1, q2, sigma):
 
 
 class Estimates(NamedTuple):
-    """What the set says of every arm's mean, and the u of v = [., u] for differences of arms."""
+    """Bounds on the mean of every arm, and the part u of v = [., u], for differences of arms."""
 
     centres: np.ndarray  # (K,)
-    widths: np.ndarray  # (K,) inf where the arm is unidentified
+    widths: np.ndarray  # (K,) inf if the mean of the arm is not identified
     centred: np.ndarray  # (K, d) x_i - xbar_i
     solved: np.ndarray  # (K, d) u_i = P^-1 (x_i - xbar_i)
     spread: np.ndarray  # (K, d) M u_i
@@ -127,7 +127,7 @@ class Estimates(NamedTuple):
 
 @compiled
 def estimates(certificate, rows, delta, sigma):
-    """Centre and width of every arm's mean."""
+    """Return centre and width of every arm's mean."""
     fit, (n_arms, dim) = certificate.within, certificate.first.shape
     centred, explained = np.zeros((n_arms, dim)), np.zeros(n_arms)
     for arm in range(n_arms):
@@ -159,7 +159,7 @@ def estimates(certificate, rows, delta, sigma):
 
 @compiled
 def only_ever(certificate, arm, row):
-    """Whether the arm has only ever been played with this context."""
+    """Return whether the arm has been played with this context only."""
     same, j = certificate.fixed[arm] == 1.0, 0
     while same and j < row.size - 1:
         same = row[j + 1] == certificate.first[arm, j]
@@ -169,7 +169,7 @@ def only_ever(certificate, arm, row):
 
 @partial(compiled, fastmath={"reassoc"})
 def half_width_of_difference(certificate, found, one, two, kappa, sigma):
-    """How well the set knows the difference of two arms' means."""
+    """Return the half-width of the difference of two arms' means."""
     fit, dim = certificate.within, found.solved.shape[1]
     share, other = 1.0 / fit.weight[one], 1.0 / fit.weight[two]
     q1, q2 = share + other, share**2 + other**2
@@ -184,7 +184,7 @@ def half_width_of_difference(certificate, found, one, two, kappa, sigma):
 def describe_certificate(
     certificate: Certificate, *, delta: float, sigma: float, unit: float
 ) -> tuple[dict[str, Any], list[str]]:
-    """The norm bound and the set that gave it, as (theta - centre)' shape^-1 (theta - centre) <= radius^2."""
+    """Return the norm bound and its confidence set (theta - centre)' shape^-1 (theta - centre) <= radius^2."""
     root, theta = certificate.within.root, certificate.within.theta
     dim = theta.size
     inverse = root @ root.T

@@ -1,4 +1,4 @@
-"""What policies ask of the ellipsoid about a fit beyond its widths: how long, how far, and how wide without a ridge."""
+"""Norms, the largest eigenvalue and ridge-free leverages of the confidence ellipsoid around a fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from albatross.compiling import generic
 from albatross.linalg.vectors import dot, norm
 from albatross.models.ridge import Joint, Ridge, bias_estimates
 
-estimate_norm = generic("estimate_norm")  # estimate_norm(fit) -> the length of theta_hat and the biases together
+estimate_norm = generic("estimate_norm")  # estimate_norm(fit) -> norm of theta_hat and the biases together
 widest = generic("widest")  # widest(fit) -> the largest eigenvalue of V^-1
 
 
@@ -31,7 +31,7 @@ def widest_ridge(fit: Ridge):
 
 @widest.register
 def widest_joint(fit: Joint):
-    # A root of V^-1: the biases given theta, and what theta does to them.
+    # A root of V^-1: the biases given theta, and the effect of theta on them.
     n_arms, dim = fit.context_sum.shape
     root = np.zeros((n_arms + dim, n_arms + dim))
     for arm in range(n_arms):
@@ -44,11 +44,11 @@ def widest_joint(fit: Joint):
     return np.linalg.eigvalsh(root.T @ root)[-1]
 
 
-# Least squares without any ridge: V is G, the sum of the rows z z', and a bias is known only once its arm was played.
-centred = generic("centred")  # centred(fit, arm, x) -> what is left of x once the bias of its arm is eliminated
-unplayed = generic("unplayed")  # unplayed(fit, arm) -> whether nothing is known of its bias
+# Least squares without ridge: V is G, the sum of z z', and a bias is identified once its arm has been played.
+centred = generic("centred")  # centred(fit, arm, x) -> x after elimination of the bias of its arm
+unplayed = generic("unplayed")  # unplayed(fit, arm) -> whether the bias of the arm is unidentified
 # exact_leverages(fit, products, strength) -> (K,) z' (G^-1 + strength G^-2) z, from centred contexts times the root.
-# Where the rows do not span, G^-1 z is one of many solutions, and with biases not the shortest: too wide, if anything.
+# If the rows do not span the space, G^-1 z is one of many solutions, and with biases not the shortest: maybe too wide.
 exact_leverages = generic("exact_leverages")
 
 
@@ -83,7 +83,7 @@ def exact_leverages_ridge(fit: Ridge, products, strength):
 
 @exact_leverages.register
 def exact_leverages_joint(fit: Joint, products, strength):
-    solved = products @ fit.root.T  # the part of G^-1 z that belongs to theta; that of the biases follows
+    solved = products @ fit.root.T  # the theta part of G^-1 z; the bias part follows
     shares = np.empty_like(fit.context_sum)
     for arm in range(shares.shape[0]):
         for j in range(shares.shape[1]):

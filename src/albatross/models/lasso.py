@@ -12,9 +12,9 @@ _MOST_SWEEPS = 1_000
 
 @compiled
 def descend(gram, cross, penalty, theta):
-    """Move theta, from wherever it is, to the minimum of <theta, gram theta>/2 - <cross, theta> + penalty |theta|_1.
+    """Move theta in place to the minimum of <theta, gram theta>/2 - <cross, theta> + penalty |theta|_1.
 
-    A sum over t rows is meant: `penalty` is t times that of a mean, which is half the mean squared error.
+    The loss is a sum over t rows: `penalty` is t times that for half the mean squared error.
 
     >>> theta = np.zeros(2)
     >>> descend(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([3.0, 1.0]), 1.0, theta)
@@ -39,7 +39,7 @@ def descend(gram, cross, penalty, theta):
                 theta[j] = target
                 for i in range(dim):
                     slope[i] -= move * gram[j, i]
-            scale = np.sqrt(curvature)  # so that features of other units count alike
+            scale = np.sqrt(curvature)  # so that features in different units count equally
             largest_move = max(largest_move, scale * abs(move))
             largest = max(largest, scale * abs(target))
         if largest_move <= _TOLERANCE * largest:
@@ -48,7 +48,7 @@ def descend(gram, cross, penalty, theta):
 
 @compiled
 def least_squares_on(gram, cross, support):
-    """(d,) least squares on some coordinates, 0 on the others; the shortest solution where there are several.
+    """(d,) least squares on the support, 0 elsewhere; the shortest solution if there are several.
 
     >>> least_squares_on(np.array([[2.0, 1.0], [1.0, 4.0]]), np.array([3.0, 1.0]), np.array([True, False])).tolist()
     [1.5, 0.0]

@@ -1,11 +1,12 @@
-"""What the data say of theta for any ridge: sums that a fit can be built from again when its ridge changes.
+"""Sufficient statistics of all plays, from which a fit can be rebuilt when its ridge changes.
 
-Biases are eliminated, as in `Joint`. The sums are kept centred within the arms,
+Biases are eliminated, as in `Joint`. The sums are centred within the arms,
 
     G = sum_i (sum x x' - s_i s_i' / N_i),   c = sum_i (sum y x - s_i r_i / N_i),
 
-with N_i plays, contexts s_i and rewards r_i in sum. A prior of `bias_strength` plays of reward 0 on every bias adds
-s_i s_i' / (N_i (1 + N_i / bias_strength)), which is never negative. An infinite strength is a model without biases.
+where arm i has N_i plays with sum of contexts s_i and sum of rewards r_i. A prior of `bias_strength` plays of reward 0
+on every bias adds s_i s_i' / (N_i (1 + N_i / bias_strength)), which is never negative. An infinite strength means a
+model without biases.
 """
 
 from __future__ import annotations
@@ -31,14 +32,21 @@ class Moments(NamedTuple):
 
 
 def moments(n_arms: int, dim: int) -> Moments:
-    """No plays yet."""
+    """Return the sums before the first play."""
     checks.model_fits(dim, rows=n_arms + dim)
     return Moments(np.zeros(n_arms), np.zeros(n_arms), np.zeros((n_arms, dim)), np.zeros((dim, dim)), np.zeros(dim))
 
 
 @compiled
 def record(sums, arm, x, reward, n):
-    """n plays of x that brought `reward` in sum."""
+    """Add n plays of x with total reward `reward`.
+
+    >>> sums = moments(1, 1)
+    >>> record(sums, 0, np.array([1.0]), 2.0, 1)
+    >>> record(sums, 0, np.array([3.0]), 4.0, 1)
+    >>> sums.gram.tolist(), sums.cross.tolist()
+    ([[2.0]], [2.0])
+    """
     before = sums.pulls[arm]
     if before > 0.0:
         centred = x - sums.context_sum[arm] / before
@@ -57,7 +65,7 @@ def record(sums, arm, x, reward, n):
 
 @compiled
 def reduced(sums, bias_strength):
-    """(d, d) and (d,) the normal equations of theta once the biases are eliminated, without a ridge on theta."""
+    """Return the normal equations (d, d) and (d,) of theta, with biases eliminated and without a ridge on theta."""
     gram, cross = sums.gram.copy(), sums.cross.copy()
     if bias_strength == 0.0:
         return gram, cross
@@ -75,7 +83,7 @@ def reduced(sums, bias_strength):
 
 @compiled
 def means_under(sums, contexts, theta, bias_strength):
-    """(K,) estimated mean of every arm if theta is right, with the biases that then fit best."""
+    """(K,) estimated mean of every arm for this theta, with the biases that fit best."""
     means = times(contexts, theta)
     for arm in range(means.size):
         unexplained = sums.reward_sum[arm] - dot(sums.context_sum[arm], theta)
@@ -85,7 +93,7 @@ def means_under(sums, contexts, theta, bias_strength):
 
 @compiled
 def settle(fit, values, basis, cross):
-    """The root and theta of a fit whose matrix has these eigenvalues and eigenvectors (columns)."""
+    """Set root and theta of a fit whose matrix has these eigenvalues and eigenvectors (columns)."""
     fit.theta.fill(0.0)
     for j in range(values.size):
         coordinate = 0.0
@@ -98,7 +106,7 @@ def settle(fit, values, basis, cross):
 
 @compiled
 def settle_ridge(fit, sums, bias_strength, strength):
-    """`settle` on all data with this ridge on theta; ln det P - d ln strength."""
+    """`settle` on all data with this ridge on theta; return ln det P - d ln strength."""
     gram, cross = reduced(sums, bias_strength)
     spectrum, basis = np.linalg.eigh(gram)
     spectrum = np.maximum(spectrum, 0.0)
@@ -106,7 +114,7 @@ def settle_ridge(fit, sums, bias_strength, strength):
     return np.log1p(spectrum / strength).sum()
 
 
-rebuild = generic("rebuild")  # rebuild(fit, sums, strength): the fit that would have begun with V = strength I
+rebuild = generic("rebuild")  # rebuild(fit, sums, strength): the fit as if it had started with V = strength I
 
 
 @rebuild.register

@@ -1,17 +1,17 @@
-"""Least squares that learns one row at a time, in O(d^2) and without ever losing positive definiteness.
+"""Online least squares with rank-one updates in O(d^2) that never lose positive definiteness.
 
 A `Ridge` keeps theta_hat and a square root R of the inverse, V^-1 = R R', under V += n x x' (Potter's square-root
-form of the Kalman filter). What the policies need of V^-1 then costs one product: ||x||_{V^-1} = |R'x|, and
-theta_hat + R g is a draw from N(theta_hat, V^-1). A squared norm can never come out negative, and a row of length
-1e6 costs six digits instead of twelve.
+form of the Kalman filter). What the policies need from V^-1 then costs one product: ||x||_{V^-1} = |R'x|, and
+theta_hat + R g is a draw from N(theta_hat, V^-1). A squared norm can never become negative, and a row of length 1e6
+costs six digits instead of twelve.
 
-A `Joint` is ridge regression on the features [e_arm; x], one bias an arm and a theta that all arms share. Its matrix
-is (K + d) x (K + d), but the bias block is diagonal: with N_i plays and s_i the sum of the contexts of arm i,
+A `Joint` is ridge regression on the features [e_arm; x]: one bias per arm and a theta shared by all arms. Its matrix
+is (K + d) x (K + d), but the bias block is diagonal: if arm i has N_i plays and s_i is the sum of their contexts,
 
     P = ridge I + sum_i (sum x x' - s_i s_i' / N_i),   bias_i = (sum of rewards - <s_i, theta>) / N_i,
 
-and a play adds the rank-one term N/(N+1) c c' with c = x - s_i/N_i. A prior on the biases is `bias_ridge` plays of
-reward 0 and context 0 in N_i; with bias_ridge = 0 theta_hat is least squares on rows centred within their arm.
+and a play adds the rank-one term N/(N+1) c c' with c = x - s_i/N_i. A prior on the biases counts as `bias_ridge` plays
+of reward 0 and context 0 in N_i; with bias_ridge = 0, theta_hat is least squares on rows centred within their arm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from albatross.linalg.vectors import combined, dot, row_squares, times
 
 
 class Ridge(NamedTuple):
-    """Ridge regression on a shared parameter."""
+    """Ridge regression with a shared parameter."""
 
     root: np.ndarray  # (d, d) R with V^-1 = R R'
     theta: np.ndarray  # (d,)
@@ -35,7 +35,7 @@ class Ridge(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """Ridge regression on a bias for every arm and a shared parameter."""
+    """Ridge regression with a bias per arm and a shared parameter."""
 
     weight: np.ndarray  # (K,) plays + bias_ridge
     reward_sum: np.ndarray  # (K,)
@@ -46,7 +46,7 @@ class Joint(NamedTuple):
 
 
 def ridge(dim: int, *, strength: float = 1.0) -> Ridge:
-    """Nothing learnt yet: V = strength I.
+    """Return a fit without data: V = strength I.
 
     >>> ridge(2, strength=4.0).root.tolist()
     [[0.5, 0.0], [0.0, 0.5]]
@@ -56,9 +56,14 @@ def ridge(dim: int, *, strength: float = 1.0) -> Ridge:
 
 
 def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float = 0.0) -> Joint:
-    """Nothing learnt yet: V = diag(bias_strength, ..., strength, ...).
+    """Return a fit without data: V = diag(bias_strength, ..., strength, ...).
 
-    Without a bias_strength an arm has no leverage and cannot be perturbed before its first play.
+    With bias_strength = 0, `leverages` and `perturb` are undefined for an arm before its first play.
+
+    >>> fit = joint(2, 1, bias_strength=1.0)
+    >>> learn(fit, 0, np.array([1.0]), 3.0, 1)
+    >>> predict(fit, np.array([[1.0], [1.0]])).round(6).tolist()
+    [2.0, 1.0]
     """
     checks.model_fits(dim, rows=n_arms + dim)
     bias = np.full(n_arms, float(bias_strength))
@@ -67,13 +72,13 @@ def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float 
 
 @compiled
 def absorb(fit, x, y):
-    """V += x x' and theta_hat with the further row (x, y), for anything with a root, a theta and a log_det."""
+    """Add the row (x, y) to anything with a root, a theta and a log_det: V += x x'."""
     f = combined(fit.root, x)
     gain = times(fit.root, f)
     leverage = dot(f, f)
     shrink = 1.0 / (1.0 + leverage)
     step = (y - dot(x, fit.theta)) * shrink
-    factor = shrink / (1.0 + math.sqrt(shrink))  # 1 - factor * leverage = sqrt(shrink): R becomes a root again
+    factor = shrink / (1.0 + math.sqrt(shrink))  # 1 - factor * leverage = sqrt(shrink): R stays a root
     for i in range(x.size):
         fit.theta[i] += step * gain[i]
         row = factor * gain[i]
@@ -94,14 +99,14 @@ def forget_theta(fit, strength):
 
 @compiled
 def refit(fit, V, b):
-    """V and theta_hat = V^-1 b as given; log_det counts from here."""
+    """Set V and theta_hat = V^-1 b; log_det restarts at 0."""
     dim = b.size
-    lower = np.zeros((dim, dim))  # Cholesky's factor L, and then its inverse: R = L'^-1
+    lower = np.zeros((dim, dim))  # the Cholesky factor L; then R = L'^-1
     for i in range(dim):
         for j in range(i):
             lower[i, j] = (V[i, j] - dot(lower[i, :j], lower[j, :j])) / lower[j, j]
         pivot = V[i, i] - dot(lower[i, :i], lower[i, :i])
-        lower[i, i] = math.sqrt(max(pivot, 2.0**-52 * V[i, i]))  # rounding may leave nothing of a pivot
+        lower[i, i] = math.sqrt(max(pivot, 2.0**-52 * V[i, i]))  # rounding may cancel a pivot
     fit.root.fill(0.0)
     for column in range(dim):
         fit.root[column, column] = 1.0 / lower[column, column]
@@ -158,7 +163,7 @@ def learn_joint(fit: Joint, arm, x, reward, n):
         absorb(fit, pull * centred, pull * (reward / n - fit.reward_sum[arm] / weight))
         fit.log_det[0] += math.log1p(n / weight)  # det V = product of the weights x det P
     else:
-        fit.log_det[0] += math.log(n)  # an arm without a prior counts from its first play
+        fit.log_det[0] += math.log(n)  # without a prior, an arm counts from its first play
     fit.weight[arm] += n
     fit.reward_sum[arm] += reward
     for j in range(x.size):
@@ -175,7 +180,7 @@ def forget_joint(fit: Joint, strength):
 
 @compiled
 def bias_estimates(fit):
-    """(K,) mean reward of every arm less what theta_hat explains of it; 0 for an arm without weight."""
+    """(K,) mean reward of every arm minus the part explained by theta_hat; 0 for an arm without weight."""
     estimates = np.zeros(fit.weight.size)
     for arm in range(estimates.size):
         if fit.weight[arm] > 0.0:
@@ -199,7 +204,7 @@ def leverages_joint(fit: Joint, contexts):
 
 @perturb.register
 def perturb_joint(fit: Joint, contexts, scale, noise):
-    # theta from its marginal, then every bias given theta: they are independent, with variance scale^2 / N_i.
+    # Draw theta from its marginal, then the biases given theta: independent, with variance scale^2 / N_i.
     dim = contexts.shape[1]
     theta = fit.theta + scale * times(fit.root, noise[:dim])
     biases = (fit.reward_sum - times(fit.context_sum, theta)) / fit.weight

@@ -1,10 +1,10 @@
-"""Which coordinates of theta* matter, and how much: a posterior under a spike and slabs whose weights are learnt.
+"""Posterior of a sparse theta* under a spike-and-slab prior whose weights are learnt.
 
-theta_j is 0, or of one of several scales m_1 > m_2 > ...: half N(m_k, (m_k / 4)^2) and half N(-m_k, (m_k / 4)^2). The
-weights of 0 and of the scales are estimated from all coordinates by EM, and a little is added to each of them, so that
-no coordinate is ever ruled out (after Stephens 2017, who mixes scales and favours 0 in this way). What the rewards say
-of one coordinate is N(nu_j / tau_j, 1 / tau_j): the cavity of expectation propagation (Minka 2001), in which the other
-coordinates' priors are replaced by normal ones of mean 0, whose precisions follow the posterior.
+theta_j is 0, or has one of several scales m_1 > m_2 > ...: half N(m_k, (m_k / 4)^2) and half N(-m_k, (m_k / 4)^2). The
+weights of 0 and of the scales are estimated from all coordinates by EM, with pseudo-counts, so that no coordinate is
+ever excluded (after Stephens 2017, who mixes scales and favours 0 in this way). The likelihood of one coordinate is
+N(nu_j / tau_j, 1 / tau_j): the cavity of expectation propagation (Minka 2001), in which the priors of the other
+coordinates are replaced by normal priors of mean 0, whose precisions follow the posterior.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from albatross.compiling import compiled
 MEAN, SPREAD, INCLUSION, INFORMATION, PRECISION = 0, 1, 2, 3, 4  # rows of a belief
 
 _SWEEPS, _EM_STEPS = 3, 100
-_FIRST_SPIKE = 0.99  # the weight of 0 before the first step of EM
-_NULL, _SLAB = 10.0, 1.0  # coordinates that are pretended to be 0, and not to be
-_RATIO = math.sqrt(2.0)  # of a scale to the next
+_FIRST_SPIKE = 0.99  # initial weight of 0 in EM
+_NULL, _SLAB = 10.0, 1.0  # pseudo-counts of zero and nonzero coordinates
+_RATIO = math.sqrt(2.0)  # ratio of a scale to the next
 _WIDTH = 0.25  # standard deviation about a scale, in units of it
-_FEWEST, _MOST = 3, 14  # scales
-_ABSURD = 1e12  # times norm_bound^2: so large a square of a coordinate would lose the others in rounding
+_FEWEST, _MOST = 3, 14  # number of scales
+_ABSURD = 1e12  # times norm_bound^2: the square of a larger coordinate would drown the others in rounding
 
 
 def nothing_known(dim: int, norm_bound: float) -> np.ndarray:
-    """(5, d) the belief before the first reward: every coordinate is N(0, norm_bound^2 / d)."""
+    """(5, d) the belief before the first reward: every coordinate is N(0, norm_bound^2 / d).
+
+    >>> nothing_known(4, 1.0)[SPREAD].tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
     belief = np.zeros((5, dim))
     belief[SPREAD] = norm_bound / math.sqrt(dim)
     belief[INCLUSION] = 1.0
@@ -37,7 +41,7 @@ def nothing_known(dim: int, norm_bound: float) -> np.ndarray:
 
 @compiled
 def revise(belief, gram, cross, sigma, norm_bound):
-    """Bring the belief up to date with gram = sum x x' and cross = sum x y."""
+    """Update the belief in place, given gram = sum x x' and cross = sum x y."""
     open_before = norm_bound**2
     for sweep in range(_SWEEPS):
         tau, nu = leave_one_out(gram, cross, belief[PRECISION], sigma)
@@ -46,13 +50,13 @@ def revise(belief, gram, cross, sigma, norm_bound):
         weights = mixture_weights(likelihood)
         for j in range(tau.size):
             mean, variance, inclusion = moments(tau[j], nu[j], scales, weights * likelihood[j])
-            # Floors are shares of what the rewards leave open, but of no more than was open before any came.
+            # Floors are small shares of the variance given the rewards, but never above the prior variance.
             variance = max(variance, min(1e-9 / tau[j], open_before))
             belief[MEAN, j] = mean
             belief[SPREAD, j] = math.sqrt(variance)
             belief[INCLUSION, j] = inclusion
             belief[INFORMATION, j] = tau[j]
-            if sweep < _SWEEPS - 1:  # half way on a logarithmic scale: whole steps need not settle
+            if sweep < _SWEEPS - 1:  # half a step on a logarithmic scale: full steps may not converge
                 size = max(mean * mean + variance, min(1e-6 / tau[j], open_before))
                 size = min(size, _ABSURD * open_before)
                 belief[PRECISION, j] = math.sqrt(belief[PRECISION, j] / size)
@@ -60,7 +64,7 @@ def revise(belief, gram, cross, sigma, norm_bound):
 
 @compiled
 def leave_one_out(gram, cross, precision, sigma):
-    """tau and nu: what the rewards say of each coordinate, without the coordinate's own prior."""
+    """Return tau and nu: the likelihood of each coordinate, without its own prior."""
     dim = cross.size
     scale = 1.0 / (sigma * np.sqrt(precision))
     below = np.empty((dim, dim))  # I + M for M = gram, scaled from both sides; then its Cholesky factor
@@ -82,9 +86,9 @@ def leave_one_out(gram, cross, precision, sigma):
 def factorise(below):
     """Turn the lower triangle of I + M, where M is positive semidefinite, into its Cholesky factor.
 
-    What is left of I + M when some coordinates are eliminated is again I plus a positive semidefinite matrix, whose
-    entries are at most the geometric mean of their diagonal ones. Held to that, rounding cannot make a pivot negative
-    nor a factor huge, and there is one whatever M is.
+    After some coordinates are eliminated, I + M is again I plus a positive semidefinite matrix, whose entries are at
+    most the geometric mean of their diagonal ones. Enforcing this bound, rounding cannot make a pivot negative or a
+    factor huge, and the factorisation exists for every M.
     """
     dim = below.shape[0]
     column = np.empty(dim)
@@ -104,7 +108,7 @@ def factorise(below):
 
 @compiled
 def invert(factor, right):
-    """The diagonal of (L L')^-1, and (L L')^-1 times the right side."""
+    """Return the diagonal of (L L')^-1, and (L L')^-1 times the right-hand side."""
     dim = right.size
     inverse = np.zeros((dim, dim))  # of L
     diagonal, solution = np.zeros(dim), np.zeros(dim)
@@ -127,9 +131,9 @@ def invert(factor, right):
 
 @compiled
 def slab_scales(tau, nu, norm_bound):
-    """m_1 > m_2 > ...: from the largest estimate down to what the best known coordinate would just show."""
+    """Return scales m_1 > m_2 > ..., from the largest estimate down to the smallest standard error."""
     finest = 1.0 / math.sqrt(tau.max())
-    # Where every estimate is 0, scales that nobody can tell from 0 stand for none.
+    # If every estimate is 0, use scales that cannot be distinguished from 0.
     largest = min(norm_bound, max(np.abs(nu / tau).max(), 1e-6 * finest))
     steps = math.log(largest / min(finest, largest / 2.0)) / math.log(_RATIO)
     n_scales = min(max(math.ceil(steps) + 1, _FEWEST), _MOST)
@@ -138,7 +142,7 @@ def slab_scales(tau, nu, norm_bound):
 
 @compiled
 def likelihoods(tau, nu, scales):
-    """(d, 1 + scales) of each coordinate's estimate if it is 0 or of a scale, relative to its most likely one."""
+    """(d, 1 + scales) likelihood of each estimate for 0 and for each scale, relative to the largest."""
     found = np.empty((tau.size, 1 + scales.size))
     for j in range(tau.size):
         estimate = abs(nu[j] / tau[j])
@@ -159,7 +163,7 @@ def likelihoods(tau, nu, scales):
 
 @compiled
 def mixture_weights(likelihood):
-    """(1 + scales) of 0 and of each scale, by EM over all coordinates."""
+    """(1 + scales) weights of 0 and of each scale, by EM over all coordinates."""
     dim, size = likelihood.shape
     weights = np.full(size, (1.0 - _FIRST_SPIKE) / (size - 1))
     weights[0] = _FIRST_SPIKE
@@ -178,20 +182,20 @@ def mixture_weights(likelihood):
 
 @compiled
 def moments(tau, nu, scales, joint):
-    """Mean and variance of one coordinate, and the probability that it is not 0.
+    """Return mean and variance of one coordinate, and the probability that it is not 0.
 
-    `joint` (1 + scales) is weight times likelihood of 0 and of each scale.
+    `joint` (1 + scales) holds weight times likelihood for 0 and for each scale.
     """
     shares = joint / joint.sum()
     centre, shift, chance = np.empty(scales.size), np.empty(scales.size), np.empty(scales.size)
     mean = 0.0
     for k in range(scales.size):
         spread = (_WIDTH * scales[k]) ** 2
-        # Given the scale and the sign, theta_j is normal about centre +- shift.
+        # Given scale and sign, theta_j is normal with mean centre +- shift.
         centre[k] = nu / (tau + 1.0 / spread)
         shift[k] = scales[k] / (1.0 + tau * spread)
         other_sign = math.exp(-2.0 * abs(nu / tau) * scales[k] / (spread + 1.0 / tau))
-        chance[k] = (1.0 if nu >= 0.0 else other_sign) / (1.0 + other_sign)  # of the sign +
+        chance[k] = (1.0 if nu >= 0.0 else other_sign) / (1.0 + other_sign)  # of a positive sign
         mean += shares[1 + k] * (centre[k] + (2.0 * chance[k] - 1.0) * shift[k])
     variance = shares[0] * mean * mean
     for k in range(scales.size):

@@ -1,10 +1,10 @@
-"""How much of the rewards' variance is biases, theta and noise: empirical Bayes on a grid.
+"""Variances of biases, theta and noise, estimated by empirical Bayes on a grid.
 
     y = m + mu_i + <x, theta> + noise,   m flat,  mu_i ~ N(0, sigma^2 / r),  theta ~ N(0, sigma^2 / lam I).
 
-The evidence of (r, lam), sigma^2 integrated out, is known in closed form (MacKay 1992). It is weighed with half-Cauchy
-priors on the standard deviations (Gelman 2006), and r, lam and sigma^2 become posterior means of these: unlike maxima
-they do not collapse to 0. For each r the matrix is made tridiagonal once, then each lam costs O(d).
+The evidence of (r, lam), with sigma^2 integrated out, has a closed form (MacKay 1992). It is multiplied by half-Cauchy
+priors on the standard deviations (Gelman 2006), and the estimates are posterior means of the standard deviations:
+unlike maxima, they do not collapse to 0. For each r the matrix is made tridiagonal once; each lam then costs O(d).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from albatross.linalg.tridiagonal import shifted, tridiagonal
 from albatross.linalg.vectors import row_squares
 from albatross.models.ridge import Joint, Ridge, joint, refit, ridge
 
-BIAS_RIDGE, RIDGE, NOISE, IN_USE, NEXT = 0, 1, 2, 3, 4  # places in the components: r, lam, sigma^2, D_eff, when next
+BIAS_RIDGE, RIDGE, NOISE, IN_USE, NEXT = 0, 1, 2, 3, 4  # indices: r, lam, sigma^2, D_eff, next estimate
 _BIAS_RIDGES = 4.0 ** np.arange(-12, 8)
-_SIGNALS = 2.0 ** np.arange(-20, 27)  # signal-to-noise ratios: mean ||x||^2 / lam; a feature in a far larger unit than
-# the others asks for large ones
+_SIGNALS = 2.0 ** np.arange(-20, 27)  # signal-to-noise ratios, mean ||x||^2 / lam; large ones are
+# for a feature in a far larger unit than the others
 FIRST_LOOK = 16.0
-_GROWTH = 2.0**0.25  # of the time from look to look
+_GROWTH = 2.0**0.25  # of the time between estimates
 _ALL_BIAS_RIDGES_UNTIL = 300.0
 _FLAT = 1e-6  # precision of m
 _LEAST = 1e-12
@@ -39,17 +39,17 @@ class Totals(NamedTuple):
 
 
 def no_totals(dim: int) -> Totals:
-    """Nothing played yet."""
+    """Return the sums before the first play."""
     return Totals(np.zeros((dim + 1, dim + 1)), np.zeros(dim + 1), np.zeros(1))
 
 
 def first_components(sigma: float) -> np.ndarray:
-    """r = 1, lam = 1, sigma^2 as given or 1 (`sigma` 0), one parameter in use."""
+    """Return the initial components: r = 1, lam = 1, sigma^2 as given (1 if `sigma` is 0), D_eff = 1."""
     return np.array([1.0, 1.0, sigma**2 if sigma else 1.0, 1.0, FIRST_LOOK])
 
 
 def first_fit(n_arms: int, dim: int, *, biases: int) -> Joint | Ridge:
-    """Nothing learnt: r = 1 where there are biases, lam = 1, m flat."""
+    """Return the fit without data: r = 1 if there are biases, lam = 1, m flat."""
     fit: Joint | Ridge = joint(n_arms, dim + 1, bias_strength=1.0) if biases else ridge(dim + 1)
     fit.root[0, 0] = 1.0 / math.sqrt(_FLAT)
     return fit
@@ -57,7 +57,7 @@ def first_fit(n_arms: int, dim: int, *, biases: int) -> Joint | Ridge:
 
 @compiled
 def add_plays(totals, row, reward, n):
-    """n plays of `row` that brought `reward` each."""
+    """Add n plays of `row` with reward `reward` each."""
     for i in range(row.size):
         totals.moment[i] += n * reward * row[i]
         weight = n * row[i]
@@ -68,11 +68,11 @@ def add_plays(totals, row, reward, n):
 
 @compiled
 def plays_until_next_look(components, totals):
-    """At least 1."""
+    """Return the number of plays until the next estimate, at least 1."""
     return max(1, math.ceil(components[NEXT] - totals.gram[0, 0]))
 
 
-per_arm = generic("per_arm")  # per_arm(fit) -> rows' and rewards' sums and weights of every arm; of none without biases
+per_arm = generic("per_arm")  # per_arm(fit) -> sums of rows and rewards, and weights, per arm; empty without biases
 
 
 @per_arm.register
@@ -87,7 +87,7 @@ def per_arm_ridge(fit: Ridge):
 
 @compiled
 def without_biases(sums, rewards, totals, r):
-    """Matrix, moment and square that are left for m and theta where biases are integrated out."""
+    """Return matrix, moment and square for m and theta, with biases integrated out."""
     P, b, square = totals.gram.copy(), totals.moment.copy(), totals.square[0]
     if rewards.size > 0:
         share = 1.0 / (sums[:, 0] + r)
@@ -95,7 +95,7 @@ def without_biases(sums, rewards, totals, r):
         P -= shrunk.T @ sums
         b -= shrunk.T @ rewards
         square -= np.sum(share * rewards * rewards)
-        # The row of m again, without a difference of large numbers: n - n^2 / (n + r) = n r / (n + r).
+        # The row of m, computed without cancellation: n - n^2 / (n + r) = n r / (n + r).
         kept = (r * share) @ sums
         for j in range(kept.size):
             P[0, j] = kept[j]
@@ -106,7 +106,7 @@ def without_biases(sums, rewards, totals, r):
 
 @compiled
 def without_intercept(P, b, square):
-    """The same for theta alone, where m is integrated out as well."""
+    """Return matrix, moment and square for theta, with m integrated out as well."""
     dim = b.size - 1
     inner, moment = np.empty((dim, dim)), np.empty(dim)
     for i in range(dim):
@@ -119,7 +119,7 @@ def without_intercept(P, b, square):
 
 @compiled
 def mean_square(totals):
-    """Mean ||x||^2 of the plays."""
+    """Return the mean of ||x||^2 over the plays."""
     total = 0.0
     for j in range(1, totals.moment.size):
         total += totals.gram[j, j]
@@ -128,7 +128,7 @@ def mean_square(totals):
 
 @compiled
 def power_of_two(size):
-    """The least power of two above `size`: a unit that costs no rounding.
+    """Return the smallest power of two above `size`, a unit that causes no rounding.
 
     >>> power_of_two(3.0), power_of_two(0.25)
     (4.0, 0.5)
@@ -138,7 +138,7 @@ def power_of_two(size):
 
 @compiled
 def noise_prior(totals, sigma):
-    """Prior of sigma^2: worth so many observations, with this sum of squares."""
+    """Return the prior of sigma^2: its number of pseudo-observations and their sum of squares."""
     if sigma > 0.0:
         return 2.0, 2.0 * sigma * sigma
     t = totals.gram[0, 0]
@@ -148,9 +148,9 @@ def noise_prior(totals, sigma):
 
 @compiled
 def candidates(n_arms, r, t):
-    """First and last + 1 of the values of r to try: all at first, later those about the present one."""
+    """Return first and last + 1 of the values of r to try: all at first, later those near the current one."""
     if n_arms == 0:
-        return 0, 1  # there are no biases: one value, which nothing depends on
+        return 0, 1  # without biases, the value of r has no effect
     if t <= _ALL_BIAS_RIDGES_UNTIL:
         return 0, _BIAS_RIDGES.size
     present = 0
@@ -161,13 +161,13 @@ def candidates(n_arms, r, t):
 
 @compiled
 def log_half_cauchy(u):
-    """Log density, over ln u, of the square u of a half-Cauchy number."""
+    """Log density of the square u of a half-Cauchy variable, with respect to ln u."""
     return 0.5 * math.log(u) - math.log1p(u)
 
 
 @compiled
 def reestimate(fit, totals, components, sigma):
-    """r, lam and sigma^2 from all plays so far, and the fit anew with them."""
+    """Estimate r, lam and sigma^2 from all plays so far, and rebuild the fit with them."""
     sums, rewards, _ = per_arm(fit)
     t, power = totals.gram[0, 0], mean_square(totals)
     prior_plays, prior_square = noise_prior(totals, sigma)
@@ -206,7 +206,7 @@ def reestimate(fit, totals, components, sigma):
 
 @compiled
 def rebuild(fit, totals, components):
-    """The fit from the sums alone, and how many parameters are in use: trace of V^-1 (V - prior)."""
+    """Rebuild the fit from the sums, and compute the effective parameters, trace of V^-1 (V - prior)."""
     r, lam = components[BIAS_RIDGE], components[RIDGE]
     sums, rewards, weights = per_arm(fit)
     P, b, _ = without_biases(sums, rewards, totals, r)
