@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from albatross.experiments import (
-    PANELS,
-    dim_regret,
-    nested,
-    norm_estimates,
-    norm_regret,
-    rated_rows,
-    results,
-    users,
-)
-from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.experiments import PANELS, rated_rows, results
+from albatross.experiments.panel import Outcome, claim
 from albatross.race import problems, run
 from albatross.race.standings import Raced, standings
+from albatross.report.figures import ball, nested, norm, rated, users
 from albatross.store.identity import identity, signed
-from albatross.store.results import SOURCES
 from albatross.store.tables import write_table
 
 TRIALS = 4
@@ -62,13 +52,11 @@ def regret_curves(finals, trials, rounds):
 
 
 def _norm_regret(name, trials):
-    return regret_curves(
-        dict(zip(norm_regret.LABELS, NORM_REGRET[name], strict=True)), trials, np.arange(25, 12_776, 50)
-    )
+    return regret_curves(dict(zip(norm.LOOKS, NORM_REGRET[name], strict=True)), trials, np.arange(25, 12_776, 50))
 
 
 def _ball(name, trials):
-    finals = dict(zip(dim_regret.LABELS, BALL_REGRET[name], strict=True))
+    finals = dict(zip(ball.LOOKS, BALL_REGRET[name], strict=True))
     return regret_curves(finals, trials, np.unique(np.geomspace(1, 4e9, 200).astype(np.int64)))
 
 
@@ -105,7 +93,7 @@ def _rewards(name, trials):
             (source, mode, policy, draw, int(t), t * (1 + number) * _LUCK[number, draw])
             for source in ("yandex", "generated")
             for mode in rated_rows.MODES
-            for number, policy in enumerate(rated_rows.LABELS)
+            for number, policy in enumerate(rated.LOOKS)
             for draw in range(trials)
             for t in np.linspace(128, 51_200 + draw, 40).astype(int)
         ],
@@ -126,7 +114,7 @@ def _settling(name, trials):
 
 
 def _nested(name, trials):
-    return regret_curves(dict(zip(nested.LABELS, NESTED_REGRET, strict=True)), trials, np.arange(200, 60_001, 200))
+    return regret_curves(dict(zip(nested.LOOKS, NESTED_REGRET, strict=True)), trials, np.arange(200, 60_001, 200))
 
 
 def _users(name, trials):
@@ -134,7 +122,7 @@ def _users(name, trials):
         ("policy", "population", "user", "norm", "regret", "norm_bound"),
         [
             (policy, trial, user, norm, regret * _LUCK[user, trial], norm + 0.3 if policy == "alb-norm" else np.nan)
-            for policy, regret in zip(users.LABELS, USER_REGRET, strict=True)
+            for policy, regret in zip(users.LOOKS, USER_REGRET, strict=True)
             for trial in range(trials)
             for user, norm in enumerate(np.maximum(0.0, np.linspace(-1.0, 3.0, 40)))
         ],
@@ -167,30 +155,27 @@ TABLES = {
 }
 
 
-def labels(name, table):
-    if name in ("g", "h"):
-        policies = rated_rows.LABELS if name == "g" else {"alb-norm": "ALB-Norm"}
-        return {
-            f"{policy}-{source}-{mode}": f"{label}, {SOURCES[source]}, {mode}"
-            for source in ("yandex", "generated")
-            for mode in rated_rows.MODES
-            for policy, label in policies.items()
-        }
-    if name == "scaling":
-        return {f"{policy}, {part}": f"{policy}, against {part}" for part, policy in SCALING}
-    known = {**norm_regret.LABELS, **dim_regret.LABELS, **nested.LABELS, **norm_estimates.LABELS, **users.LABELS}
-    return {policy: known[policy] for policy in dict.fromkeys(table.get("policy", np.array(["alb-dim"])).tolist())}
+def entries(name, table):
+    """A policy's entry in the summary, by name: the columns that tell it from others."""
+    keys = [key for key in ("policy", "source", "mode", "part", "theta_norm", "dim") if key in table]
+    found = {}
+    for values in dict.fromkeys(zip(*(table[key].tolist() for key in keys), strict=True)):
+        entry = {"policy": "alb-dim" if name == "f" else "alb-norm", **dict(zip(keys, values, strict=True))}
+        if not entry["policy"].startswith("Theorem"):
+            found.setdefault("-".join([entry["policy"], *(str(entry[key]) for key in keys if key != "policy")]), entry)
+    if name in ("d", "e", "e-literal"):
+        found["alb-dim"].update(missed=[0, 5, 3, 1, 0], false=[180, 100, 0, 0, 0])
+    if name == "nested":
+        for inner in nested.INNER:
+            found[f"alb-dim-{inner}"]["models"] = [[20, 5]] * TRIALS
+    return {key: {"final_mean": 1.0, "final_sd": 0.1, **entry} for key, entry in found.items()}
 
 
 def write_panel(folder, name, *, trials=TRIALS, seed=0):
-    """A panel as `albatross reproduce` would leave it."""
+    """A panel as `albatross reproduce` would store it."""
     table = TABLES[name](name, trials)
-    entries = {key: {"label": label, "final_mean": 1.0, "final_sd": 0.1} for key, label in labels(name, table).items()}
-    if name == "e-literal":
-        entries["alb-dim"].update(missed=[0, 5, 3, 1, 0], false=[180, 100, 0, 0, 0])
-    outcome = Outcome(entries, [claim("it was made up", True, "1", "1")], table, Figure)
-    panel = PANELS.get(name, Panel(name, name, {"part": 1}, None))
-    results.run(panel._replace(run=lambda settings, **_: outcome), trials=trials, seed=seed, out=folder)
+    outcome = Outcome(entries(name, table), [claim("it was made up", True, "1", "1")], table)
+    results.run(PANELS[name]._replace(run=lambda settings, **_: outcome), trials=trials, seed=seed, out=folder)
 
 
 def write_race(folder):
@@ -211,8 +196,6 @@ def write_race(folder):
         }
         (folder / "race").mkdir(parents=True, exist_ok=True)
         run.store(run.Result(found, standings(found)), title=title, out=folder)
-    for suffix in ("png", "pdf"):
-        Figure().savefig(folder / "race" / f"figure.{suffix}")
 
 
 def write_all(folder, *, trials=TRIALS):

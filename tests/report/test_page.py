@@ -10,7 +10,8 @@ import plotly.graph_objects as plotly
 import pytest
 import small_results
 
-from albatross.report import interactive, page
+from albatross.report import page
+from albatross.report.figures import panels, race
 from albatross.store import files
 from albatross.store.results import Stored
 from albatross.store.tables import _in_words, write_table
@@ -91,7 +92,7 @@ def test_the_page_of_all_trials_stays_small(tmp_path):
 
 @pytest.mark.parametrize("panel", [*small_results.TABLES])
 def test_plotly_knows_every_property_of_every_figure(results, panel):
-    figures = interactive.panel_figures(Stored(results), panel)
+    figures = panels.plots(Stored(results), panel)
     assert figures
     for figure in figures:
         plotly.Figure(data=figure.data, layout=figure.layout)
@@ -99,25 +100,25 @@ def test_plotly_knows_every_property_of_every_figure(results, panel):
 
 def test_plotly_knows_every_property_of_the_race(results):
     for lines in Stored(results).standings.values():
-        figure = interactive.race_figure(lines)
+        figure = race.plot(lines)
         plotly.Figure(data=figure.data, layout=figure.layout)
         assert figure.data[-2]["y"][0] == lines[0]["name"]  # the best is drawn last, on top
 
 
 def test_curves_are_thinned_but_end_where_they_end(results):
-    figure = interactive.panel_figures(Stored(results), "a")[0]
+    figure = panels.plots(Stored(results), "a")[0]
     line = next(trace for trace in figure.data if trace["name"] == "ALB-Norm" and "fill" not in trace)
     assert len(line["x"]) < 200
     assert line["x"][-1] == 12_775
 
 
 def test_what_results_say_is_escaped(tmp_path):
-    small_results.write_panel(tmp_path, "a")
-    path = tmp_path / "a" / "summary.json"
-    path.write_text(path.read_text().replace("ridge greedy", "</script><script>alert(1)</script>"))
+    small_results.write_race(tmp_path)
+    path = tmp_path / "race" / "standings-the-unit-ball.json"
+    path.write_text(path.read_text().replace("5 of 50", "</script><script>alert(1)</script>"))
     text = page.write_report(tmp_path).read_text()
     assert "<script>alert" not in text
-    assert "\\u003cscript\\u003ealert" in text  # in a figure's legend
+    assert "\\u003cscript\\u003ealert" in text  # in a figure
     assert "&lt;script&gt;alert" in text  # in the table
 
 
@@ -156,7 +157,7 @@ def test_the_race_on_the_page_is_the_one_of_the_standings(tmp_path):
 
 
 def test_theorems_are_drawn_with_their_slope(results):
-    figure = interactive.panel_figures(Stored(results), "scaling")[0]
+    figure = panels.plots(Stored(results), "scaling")[0]
     (line,) = (trace for trace in figure.data if trace["name"].startswith("Theorem"))
     assert line["name"] == "Theorem 1, shape only: 0.50"
     assert line["line"]["dash"] == "dot"

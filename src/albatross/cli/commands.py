@@ -9,6 +9,7 @@ from albatross.cli.compare import compare
 from albatross.cli.evaluate import evaluate
 from albatross.cli.policies import policies
 from albatross.cli.race import race
+from albatross.cli.report import report
 from albatross.cli.reproduce import reproduce
 
 
@@ -18,5 +19,5 @@ def albatross() -> None:
     """Linear bandits whose difficulty nobody knows beforehand."""
 
 
-for _command in (reproduce, compare, evaluate, race, policies):
+for _command in (reproduce, report, compare, evaluate, race, policies):
     albatross.add_command(_command)

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
 from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
-from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
@@ -28,17 +26,6 @@ SETTINGS: dict[str, Any] = {
     "form": "main",
     "scale": 0.5,
     "estimator": "centered",
-}
-LABELS = {
-    "alb-norm": "ALB-Norm",
-    "oful-plus": "OFUL+ told 10",
-    "oracle": "oracle: OFUL+ told the norm",
-    "osom": "OSOM told 10",
-    "ucb": "UCB, blind to contexts",
-    "lints": "LinTS",
-    "greedy": "ridge greedy",
-    "alb-norm-literal": "ALB-Norm, Appendix A to the letter",
-    "oful-plus-literal": "OFUL+ told 10, Appendix A to the letter",
 }
 _PAPER = ("alb-norm", "oful-plus", "oracle")
 _LITERAL = {"form": "appendix", "scale": 1.0, "estimator": "paper"}
@@ -84,7 +71,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
     """A policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
-        "label": LABELS.get(name, name),
+        "policy": name,
         **spread(final),
     }
     if name.startswith("alb-norm"):
@@ -151,58 +138,22 @@ def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[st
     ]
 
 
-def plot(runs: Mapping[str, Run], settings: Mapping[str, Any], title: str) -> Figure:
-    """Regret of all, the literal constants beside."""
-    figure, (left, right) = figures.new_figure(2, widths=(1.35, 1.0), height=3.9)
-    literal = {name: run.regret for name, run in runs.items() if name.endswith("-literal")}
-    others = {name: run.regret for name, run in runs.items() if name not in literal}
-    rounds, trials = runs["oracle"].rounds, len(runs["oracle"].regret)
-
-    figures.draw_regret(left, rounds, others, LABELS, loud=_PAPER)
-    # UCB runs off the scale where contexts matter; the paper's three set it.
-    left.set_ylim(0, 1.5 * runs["oful-plus"].regret[:, -1].mean())
-    left.set_title(title)
-    figures.explain_band(left, trials, loc="upper left", ncols=2)
-
-    for name, values in literal.items():
-        base = name.removesuffix("-literal")
-        figures.draw_band(right, rounds, values, label=LABELS[base], colour=figures.colour(base))
-    figures.draw_band(
-        right,
-        rounds,
-        runs["oracle"].regret,
-        label="oracle, default reading",
-        colour=figures.colour("oracle"),
-        quiet=True,
-    )
-    right.set_xlim(0, rounds[-1])
-    right.set_ylim(0, 1.3 * max(values.mean(axis=0)[-1] for values in literal.values()))
-    right.set_xlabel("round")
-    figures.thousands(right.xaxis)
-    figures.thousands(right.yaxis)
-    right.set_title("Appendix A to the letter")
-    figures.explain_band(right, trials, loc="upper left")
-    return figure
-
-
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Play all contenders on the same problems."""
     runs = simulate(
         contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=500
     )
-    title = f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}"
     return Outcome(
         policies={name: describe(name, each) for name, each in runs.items()},
         claims=claims(runs, settings),
         curves=curve_table(runs),
-        draw=lambda: plot(runs, settings, title),
     )
 
 
 PANELS = {
     name: Panel(
         name,
-        f"regret, norm {norm:g}, b_1 = 10",
+        __name__,
         {**SETTINGS, "theta_norm": norm, "last_bound": last},
         run,
         seconds=30.0,

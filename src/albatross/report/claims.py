@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.intervals import deviation_interval, exponents, margin
-from albatross.store.results import SOURCES, Stored
+from albatross.report.figures.rated import SOURCES
+from albatross.report.figures.scaling import LOOKS
+from albatross.store.results import Stored
 
 HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change", "does not hold", "not run"
 
@@ -438,8 +440,7 @@ def _exponent(wanted: tuple[float, float], *swept: tuple[str, str]) -> Callable[
             )
             x, regret = np.asarray(rows["x"], dtype=float), np.array([list(each) for each in rows["regret"]]).T
             if len(x) > 1:
-                label = stored.summaries["scaling"]["policies"][f"{policy}, {part}"]["label"]
-                who = label.replace(", against T", "").split(", against")[0]  # the quantity says against what
+                who = LOOKS[policy].label
                 found.append(slope(f"{who}, from {_plain(x[0])} to {_plain(x[-1])}", x, regret, wanted))
         return Finding(found)
 

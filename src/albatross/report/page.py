@@ -12,7 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from albatross.report import claims, interactive
+from albatross.report import claims
+from albatross.report.figures import panels, race
 from albatross.report.tables import policy_rows
 from albatross.store.files import write_text
 from albatross.store.results import Stored
@@ -44,9 +45,14 @@ CAPTIONS = {
 
 
 def write_report(folder: Path) -> Path:
-    """Write report.html into a results folder, from what the folder holds; returns its path."""
-    path = folder / "report.html"
-    write_text(path, render(Stored(folder)))
+    """Write report.html and all figures into a results folder, from what is stored there; returns the page's path.
+
+    Nothing is run.
+    """
+    stored, path = Stored(folder), folder / "report.html"
+    page = render(stored)
+    panels.write_figures(stored)
+    write_text(path, page)
     return path
 
 
@@ -105,10 +111,10 @@ def _section(stored: Stored, name: str) -> dict[str, Any]:
     headings, rows = policy_rows(summary)
     return {
         "name": name,
-        "title": summary["title"],
+        "title": panels.title(name),
         "caption": CAPTIONS.get(name, ""),
         "trials": summary["trials"],
-        "figures": interactive.panel_figures(stored, name),
+        "figures": panels.plots(stored, name),
         "headings": headings,
         "rows": rows,
         "claims": summary["claims"],
@@ -125,7 +131,7 @@ def _race(stored: Stored) -> list[dict[str, Any]]:
         found.append(
             {
                 "title": title,
-                "figure": interactive.race_figure(lines),
+                "figure": race.plot(lines),
                 "lines": lines,
                 "worst_on": worst_on,
                 "problems": [stored.races[name] for name in names if name in stored.races],

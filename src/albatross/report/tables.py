@@ -8,19 +8,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from albatross.report.figures import panels
+
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Headings and a row a policy: its final number, and what else its entry holds, by epoch and by kind of user."""
+    panel = summary["panel"]
     entries = [each for entry in summary["policies"].values() for each in entry.get("by_norm", {"": entry}).values()]
     epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]
     kinds = list(dict.fromkeys(kind for entry in entries for kind in entry.get("per_user", {})))
     several = summary["trials"] > 1
     sloped = any("slope" in entry for entry in entries)
-    headings = ["policy", summary["measure"], *["sd"] * several, *kinds]
+    headings = ["policy", panels.measure(panel), *["sd"] * several, *kinds]
     headings += [*["slope"] * sloped, *["over epochs"] * any(epochs)]
     rows = []
     for entry, values in zip(entries, epochs, strict=True):
-        cells = [entry["label"], f"{entry['final_mean']:,.0f}"]
+        cells = [panels.label(panel, entry), f"{entry['final_mean']:,.0f}"]
         cells += [f"{entry['final_sd']:,.0f}"] * several
         cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
         cells += [f"{entry['slope']['mean']:z.2f}" if "slope" in entry else ""] * sloped
@@ -31,7 +34,7 @@ def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 def policy_table(summary: Mapping[str, Any]) -> Table:
     """The final number of every policy of a panel."""
-    table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
+    table = Table(title=f"Panel {summary['panel']}: {panels.title(summary['panel'])}", title_justify="left", box=None)
     headings, rows = policy_rows(summary)
     for name in headings:
         words = name in ("policy", "over epochs")
