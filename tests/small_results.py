@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from albatross.experiments import PANELS, rated_rows, results
-from albatross.experiments.panel import Outcome, claim
+from albatross.experiments.panel import Outcome
 from albatross.race import problems, run
 from albatross.race.standings import Raced, standings
 from albatross.report.figures import ball, nested, norm, rated, users
@@ -17,21 +17,35 @@ _LUCK = 1.0 + 0.02 * np.random.default_rng(3).standard_normal((64, 25))  # a row
 
 # About what the real panels end at.
 NORM_REGRET = {
-    "a": (4_462, 10_589, 2_597, 5_000, 2_100, 1_200, 800, 13_600, 13_100),
-    "b": (2_650, 5_234, 1_885, 20_000, 23_500, 820, 500, 35_200, 33_700),
+    "a": (4_462, 10_589, 2_597, 5_000, 2_100, 1_200, 800, 700, 13_600, 13_100),
+    "b": (2_650, 5_234, 1_885, 20_000, 23_500, 820, 500, 450, 35_200, 33_700),
 }
 BALL_REGRET = {"d": (4.2e6, 7.1e7, 2.9e6, 9e6), "e": (2.2e6, 1.7e7, 1.7e6, 4e6), "e-literal": (9e9, 1.2e10, 2e9, 3e9)}
 NESTED_REGRET = (8_100, 34_000, 430, 3_200, 16_300, 310, 6_000, 20_700, 630, 4_000, 800, 780)
-USER_REGRET = (284, 496, 1_300, 115, 78)
+USER_REGRET = (284, 496, 1_300, 115, 78, 70)
 SETTLING = {"bootstrap": 1.2, "rating": 5.0, "centroid": 0.1}  # the last estimate over the norm
+# Exponents of a world in which the paper is right; the theorems' curves lie above.
 SCALING = {
-    ("norm", "alb-norm"): 1.0,
+    ("norm", "alb-norm"): 0.4,
+    ("norm", "oful-plus"): 0.4,
+    ("norm", "alb-norm-no-biases"): 0.3,
     ("bound", "alb-norm"): 0.02,
+    ("bound", "oful-plus"): 0.5,
     ("dim", "alb-dim"): 0.05,
+    ("dim", "oful"): 1.0,
     ("sparsity", "alb-dim"): 0.9,
     ("rounds-mixture", "alb-norm"): 0.5,
     ("rounds-ball", "alb-dim"): 0.5,
     ("rounds-nested", "alb-dim-suplinrel"): 0.4,
+}
+THEOREMS = {
+    ("norm", "Theorem 1"): 0.5,
+    ("bound", "Theorem 1"): 0.0,
+    ("dim", "Theorem 2"): 0.0,
+    ("sparsity", "Theorem 2"): 0.95,
+    ("rounds-mixture", "Theorem 1"): 0.55,
+    ("rounds-ball", "Theorem 2"): 0.55,
+    ("rounds-nested", "Theorem 3"): 0.55,
 }
 
 
@@ -133,12 +147,16 @@ def _scaling(name, trials):
     return columns(
         ("part", "policy", "x", "trial", "regret"),
         [
-            (part, policy, x, trial, 100.0 * x**exponent * _LUCK[number, trial])
+            (part, policy, x, trial, 100.0 * (1 + policy.startswith("oful")) * x**exponent * _LUCK[number, trial])
             for (part, policy), exponent in SCALING.items()
             for number, x in enumerate((1.0, 2.0, 4.0, 8.0))
             for trial in range(trials)
         ]
-        + [("norm", "Theorem 1", x, 0, 100.0 * x**0.5) for x in (1.0, 2.0, 4.0, 8.0)],
+        + [
+            (part, theorem, x, 0, 100.0 * x**exponent)
+            for (part, theorem), exponent in THEOREMS.items()
+            for x in (1.0, 2.0, 4.0, 8.0)
+        ],
     )
 
 
@@ -174,7 +192,7 @@ def entries(name, table):
 def write_panel(folder, name, *, trials=TRIALS, seed=0):
     """A panel as `albatross reproduce` would store it."""
     table = TABLES[name](name, trials)
-    outcome = Outcome(entries(name, table), [claim("it was made up", True, "1", "1")], table)
+    outcome = Outcome(entries(name, table), table)
     results.run(PANELS[name]._replace(run=lambda settings, **_: outcome), trials=trials, seed=seed, out=folder)
 
 

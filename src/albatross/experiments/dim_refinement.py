@@ -12,7 +12,7 @@ import numpy as np
 
 from albatross import simulate
 from albatross.experiments import dim_regret
-from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.experiments.panel import Outcome, Panel
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {"panels": {name: dict(panel.settings) for name, panel in dim_regret.PANELS.items()}}
@@ -21,7 +21,7 @@ SETTINGS: dict[str, Any] = {"panels": {name: dict(panel.settings) for name, pane
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """ALB-Dim alone, with the seeds of panels (d) and (e)."""
     policies: dict[str, Any] = {}
-    claims, columns = [], []
+    columns = []
     for here in settings["panels"].values():
         dim, phases = here["dim"], here["phases"]
         ends = dim_regret.phase_ends(here)
@@ -36,24 +36,12 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
         rows = dim_regret.refinement(played, phases)
         entry = {**dim_regret.describe("alb-dim", played, phases), "dim": dim}
         policies["alb-dim" if dim == 500 else f"alb-dim-{dim}"] = entry
-        exact = (rows["missed"] + rows["false"] == 0).all(axis=0)
-        lasting = np.logical_and.accumulate(exact[::-1])[::-1]
-        first = int(np.argmax(lasting)) if lasting.any() else -1
-        claims.append(
-            claim(
-                f"within 4 to 5 epochs ALB-Dim finds the support at d = {dim}",
-                0 <= first <= 4,
-                f"exact in every trial from phase {first} on" if first >= 0 else "not in every trial",
-                "phase 4 at the latest (the fifth)",
-            )
-        )
         for trial in range(trials):
             for phase in range(phases):
                 columns.append((dim, trial, phase, *(int(rows[key][trial, phase]) for key in rows)))
     names = ("dim", "trial", "phase", "support_size", "missed", "false")
     return Outcome(
         policies=policies,
-        claims=claims,
         curves={name: np.array(column) for name, column in zip(names, zip(*columns, strict=True), strict=True)},
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from albatross import bounds, environments, policies, simulate
-from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
+from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.nested.sup_lin_ucb import linucb_alpha
 from albatross.simulation import Run
 
@@ -66,39 +66,6 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """In which order the three forms of each inner policy come, and which map is found.
-
-    After phase 0 least squares has 70 samples for 20 features: the threshold is 2.5 standard errors, so in about one
-    trial of six a feature that does not matter passes it and the map is too large until the next phase.
-    """
-    found = []
-    for name, label in INNER.items():
-        full, oracle, alb = (runs[each].regret[:, -1] for each in (f"{name}-full", f"{name}-oracle", f"alb-dim-{name}"))
-        wins = name != "linucb"
-        ordered = (oracle < alb) & (alb < full) if wins else (oracle < full) & (full < alb)
-        o, a, f = oracle.mean(), alb.mean(), full.mean()
-        found.append(
-            claim(
-                f"with {label} inside, ALB-Dim {'gains on' if wins else 'loses to'} {label} on all features",
-                o < a < f if wins else o < f < a,
-                f"oracle {o:,.0f}, ALB-Dim {a:,.0f}, all features {f:,.0f} in the mean; "
-                f"in this order in {int(ordered.sum())} of {ordered.size} trials",
-                "oracle < ALB-Dim < all features" if wins else "oracle < all features < ALB-Dim",
-            )
-        )
-    right = [trial["phases"][1]["model"] == settings["true_dim"] for trial in runs["alb-dim-suplinrel"].diagnostics]
-    found.append(
-        claim(
-            "ALB-Dim mostly plays on the right map from phase 1 on",
-            sum(right) > len(right) / 2,
-            f"in {sum(right)} of {len(right)} trials",
-            "in more than half",
-        )
-    )
-    return found
-
-
 def describe(name: str, run: Run) -> dict[str, Any]:
     """A policy's entry in the summary."""
     final = run.regret[:, -1]
@@ -123,7 +90,6 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     )
     return Outcome(
         policies={name: describe(name, each) for name, each in runs.items()},
-        claims=claims(runs, settings),
         curves=curve_table(runs),
     )
 

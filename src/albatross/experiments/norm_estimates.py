@@ -13,10 +13,10 @@ import numpy as np
 
 from albatross import simulate
 from albatross.experiments import norm_regret
-from albatross.experiments.panel import Outcome, Panel, claim
+from albatross.experiments.panel import Outcome, Panel
 from albatross.simulation import Run
 
-SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0], "last_bounds": [0.3, 1.25]}
+SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0]}
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,8 +43,7 @@ def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """The estimates at both norms."""
     runs: dict[tuple[str, float], Run] = {}
-    claims = []
-    for truth, highest in zip(settings["theta_norms"], settings["last_bounds"], strict=True):
+    for truth in settings["theta_norms"]:
         here = {**settings, "theta_norm": truth}
         found = simulate(
             contenders(here),
@@ -55,17 +54,6 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
             record=[settings["horizon"]],
         )
         runs.update({(name, truth): each for name, each in found.items()})
-        bounds = norm_regret.norm_bounds(found["alb-norm"])
-        claims += norm_regret.estimate_claims(bounds, truth, highest)
-        literal = norm_regret.norm_bounds(found["alb-norm-literal"])[:, 1].mean()
-        claims.append(
-            claim(
-                f"with Appendix A to the letter the first refinement explodes (norm {truth:g})",
-                2.5e3 <= literal <= 2.7e3,
-                f"mean of b_2 is {literal:,.0f}",
-                "2,500 to 2,700, from b_1 = 10",
-            )
-        )
     columns: dict[str, list[Any]] = {"policy": [], "theta_norm": [], "trial": [], "epoch": [], "norm_bound": []}
     for (name, truth), each in runs.items():
         for trial, bounds in enumerate(norm_regret.norm_bounds(each)):
@@ -74,7 +62,6 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
                     column.append(value)
     return Outcome(
         policies={name: describe(name, runs) for name in dict.fromkeys(name for name, _ in runs)},
-        claims=claims,
         curves={name: np.array(column) for name, column in columns.items()},
     )
 

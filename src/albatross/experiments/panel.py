@@ -14,7 +14,6 @@ class Outcome(NamedTuple):
     """What running a panel gives."""
 
     policies: dict[str, dict[str, Any]]  # by name: policy, final_mean, final_sd, norm_bounds, ...
-    claims: list[dict[str, Any]]
     curves: dict[str, np.ndarray]  # columns of one long table
 
 
@@ -35,11 +34,6 @@ class Panel(NamedTuple):
         trials = max(self.quick_trials, 1)
         seconds = self.seconds * trials / self.trials
         return self._replace(settings=self.quick_settings or self.settings, trials=trials, seconds=seconds)
-
-
-def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
-    """A statement about results, whether it holds, what was measured and what was wanted."""
-    return {"statement": statement, "holds": bool(holds), "value": value, "wanted": wanted}
 
 
 def spread(values: np.ndarray) -> dict[str, float]:

@@ -34,7 +34,6 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     summary = {
         **signed(identity_of(panel, trials=trials, seed=seed)),
         "policies": outcome.policies,
-        "claims": outcome.claims,
         "elapsed_s": round(time.perf_counter() - begun, 2),
     }
     results.write_panel(out / panel.name, summary, outcome.curves)

@@ -10,7 +10,6 @@ they decide which arm is best, and OFUL+ takes long to learn them. With all bias
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import bounds, environments, policies, simulate
-from albatross.bounds import Condition
 from albatross.experiments import dim_regret, nested, norm_regret
-from albatross.experiments.panel import Outcome, Panel, claim, spread
+from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.intervals import slope
 from albatross.simulation import Run
 
@@ -206,7 +204,7 @@ def theorem_3(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
     return bounds.theorem_3(rounds, smallest=settings["magnitude"], **given)
 
 
-_THEOREMS: dict[str, Callable[..., np.ndarray]] = {"mixture": theorem_1, "ball": theorem_2, "nested": theorem_3}
+_CURVES: dict[str, Callable[..., np.ndarray]] = {"mixture": theorem_1, "ball": theorem_2, "nested": theorem_3}
 _NUMBERS = {"mixture": "Theorem 1", "ball": "Theorem 2", "nested": "Theorem 3"}
 _ADAPTIVE = {"mixture": "alb-norm", "ball": "alb-dim", "nested": "alb-dim-suplinrel"}
 _NO_TIME = 1e-12  # after so many rounds a bound is what it starts with
@@ -218,114 +216,13 @@ def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray
     here = settings[kind]
     last = here["horizon"] if "horizon" in here else dim_regret.phase_ends(here)[-1]
     points = [(here, value) if varied is None else ({**here, varied: value}, last) for value in x]
-    return np.array([np.diff(_THEOREMS[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
+    return np.array([np.diff(_CURVES[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
 
 
 def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np.ndarray:
     """The same, so that it meets the adaptive policy's last point: only its shape says anything."""
     curve = promise(part, sweep.x, settings)
     return curve * sweep.regret[_ADAPTIVE[PARTS[part].problem]][:, -1].mean() / curve[-1]
-
-
-def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
-    """Of the theorem about this kind of problem, with these settings."""
-    common = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
-    if kind == "mixture":
-        keys = ("n_arms", "dim", "epoch_length", "norm_bound", "horizon")
-        return bounds.check(**common, **{key: settings[key] for key in keys})
-    if kind == "ball":
-        dim = settings["dim"]
-        length = math.sqrt(dim) if settings["exploration"] == "gaussian" else 1.0
-        least = {reading: bounds.first_phase(dim, reading=reading, **common) for reading in bounds.READINGS}
-        found = [Condition("exploration of norm at most 1", length <= 1.0, length, 1.0)]
-    else:
-        common |= {"n_arms": settings["n_arms"], "horizon": settings["horizon"]}
-        dim = max(settings["dims"])
-        least = {each: bounds.first_phase_finite(dim, reading=each, **common) for each in bounds.FINITE_READINGS}
-        found = []
-    given = settings["first_phase"]
-    return [
-        Condition(f"T_0, {reading} reading", given >= needed, given, needed) for reading, needed in least.items()
-    ] + found
-
-
-# ------------------------------------------------------------------------------------------------ what is said of it
-
-_FLAT = 0.1  # a slope up to this is called flat: regret grows by a quarter while x grows tenfold
-
-
-def grows(statement: str, sweep: Sweep, name: str) -> dict[str, Any]:
-    """The claim that a policy's regret grows with x."""
-    found, means = slope(sweep.x, sweep.regret[name]), sweep.regret[name].mean(axis=0)
-    value = f"slope {found}; {means[0]:,.0f} at {sweep.x[0]:g}, {means[-1]:,.0f} at {sweep.x[-1]:g}"
-    if not (np.diff(means) > 0.0).all():
-        value += f", least {means.min():,.0f} at {sweep.x[means.argmin()]:g}"
-    return claim(statement, found.mean - (found.margin or 0.0) > 0.0, value, "slope above 0")
-
-
-def is_flat(statement: str, sweep: Sweep, name: str, other: str) -> dict[str, Any]:
-    """The claim that a policy's regret does not grow with x, while that of another does."""
-    found, beside = (slope(sweep.x, sweep.regret[each]) for each in (name, other))
-    value = f"slope {found}, {other} {beside}"
-    return claim(statement, found.mean <= _FLAT, value, f"slope at most {_FLAT:g}")
-
-
-def nearer_to_oracle(sweep: Sweep, told: float) -> dict[str, Any]:
-    """The claim that not knowing the norm costs ALB-Norm less than OFUL+."""
-    alb, given, oracle = (sweep.regret[name].mean(axis=0) for name in ("alb-norm", "oful-plus", "oracle"))
-    return claim(
-        f"told {told:g}, ALB-Norm stays nearer to the oracle than OFUL+ at every norm below {told:g}",
-        bool((alb < given)[sweep.x < told].all()),
-        "times the oracle's regret: "
-        + ", ".join(
-            f"{a:.2f} and {g:.2f} at {x:g}" for x, a, g in zip(sweep.x, alb / oracle, given / oracle, strict=True)
-        ),
-        "ALB-Norm below OFUL+",
-    )
-
-
-def about_theorem(kind: str, sweep: Sweep, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Whether regret grows as the theorem's curve does, and whether the theorem speaks of this problem at all."""
-    name, number = _ADAPTIVE[kind], _NUMBERS[kind]
-    regret = sweep.regret[name]
-    found, curve = slope(sweep.x, regret), promise(f"rounds-{kind}", sweep.x, settings)
-    allowed = slope(sweep.x, curve[None])
-    whole = float(_THEOREMS[kind](settings[kind], sweep.x[-1]))
-    checked = conditions(kind, settings[kind])
-    notes = [f"{'holds' if each.holds else 'fails'}: {each.statement} ({_versus(each)})" for each in checked]
-    return [
-        claim(
-            f"{name}'s regret grows with T no faster than {number}'s curve",
-            found.mean - (found.margin or 0.0) <= allowed.mean,
-            f"slope {found}, the curve's {allowed}; at T = {sweep.x[-1]:.3g} regret is {regret[:, -1].mean():.3g}, "
-            f"the whole bound {whole:.2g}",
-            "a slope of at most the curve's",
-        ),
-        claim(f"the conditions of {number} hold here", all(c.holds for c in checked), "; ".join(notes), "all"),
-    ]
-
-
-def _versus(condition: Condition) -> str:
-    given, needed = (f"{x:,.0f}" if x < 1e6 else f"{x:.1e}" for x in (condition.given, condition.needed))
-    return f"{given}, needs {needed}"
-
-
-def claims(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the paper says of scaling, measured."""
-    norm, bound, dim, used = (sweeps[part] for part in ("norm", "bound", "dim", "sparsity"))
-    found = [
-        grows("ALB-Norm's regret grows with the norm", norm, "alb-norm"),
-        grows("without biases ALB-Norm's regret grows with the norm", norm, "alb-norm-no-biases"),
-        nearer_to_oracle(norm, settings["mixture"]["norm_bound"]),
-        is_flat("ALB-Norm's regret does not grow with the bound", bound, "alb-norm", "oful-plus"),
-        grows("OFUL+'s regret grows with the bound", bound, "oful-plus"),
-        is_flat("ALB-Dim's regret does not grow with d", dim, "alb-dim", "oful"),
-        grows("OFUL's regret grows with d", dim, "oful"),
-        grows("ALB-Dim's regret grows with d*", used, "alb-dim"),
-    ]
-    for kind in _THEOREMS:
-        found += about_theorem(kind, sweeps[f"rounds-{kind}"], settings)
-    return found
 
 
 def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
@@ -357,7 +254,6 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
         policies={
             f"{name}, {part}": describe(part, sweep, name) for part, sweep in sweeps.items() for name in sweep.regret
         },
-        claims=claims(sweeps, settings),
         curves=table(sweeps, settings),
     )
 

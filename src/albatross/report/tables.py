@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from albatross.report.claims.engine import CHANGED, FAILS, HOLDS, MISSING, OURS, PAPERS, Result
 from albatross.report.figures import panels
+from albatross.report.wording import short, wanted
 
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -44,12 +47,23 @@ def policy_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def print_panel(console: Console, summary: Mapping[str, Any]) -> None:
-    """A panel's table and its claims."""
-    console.print(policy_table(summary))
-    for claim in summary["claims"]:
-        mark = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
-        console.print(f"  {mark}  {claim['statement']}: {claim['value']} (wanted: {claim['wanted']})", highlight=False)
+_COLOURS = {HOLDS: "green", CHANGED: "yellow", FAILS: "red"}
+
+
+def print_claims(console: Console, results: Sequence[Result]) -> None:
+    """Verdicts with their numbers, the paper's claims first; nothing of what was not run."""
+    for whose, title in ((PAPERS, "The paper's claims"), (OURS, "Our own questions")):
+        found = [each for each in results if each.claim.whose == whose and each.verdict != MISSING]
+        if found:
+            console.print(f"[bold]{title}[/]", highlight=False)
+        for result in found:
+            verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]"
+            console.print(f"  {verdict}  {escape(result.claim.statement)}", highlight=False)
+            for reading in result.readings:
+                numbers = ", ".join(f"{each.what} {short(each.value)}" for each in reading.measured)
+                ranges = " or ".join(dict.fromkeys(wanted(each.wanted) for each in reading.measured))
+                line = f"      {reading.name}: {result.claim.quantity}: {numbers} (wanted: {ranges})"
+                console.print(escape(line), highlight=False)
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:

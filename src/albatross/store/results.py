@@ -133,8 +133,9 @@ class Stored:
         families = {family["family"]: family for family in map(_read, paths)}
         return dict(sorted(families.items()))
 
-    def __contains__(self, panel: str) -> bool:
-        return panel in self.summaries
+    def __contains__(self, part: str) -> bool:
+        """Whether a panel, or the race, is there."""
+        return part in self.summaries or (part == "race" and bool(self.races))
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""

@@ -23,6 +23,7 @@ LOOKS = {
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",
+            "albatross": "Albatross, given nothing",
         }.items()
     },
     "alb-norm-literal": Look(f"ALB-Norm{_LITERAL}", style.RED, "dash"),

@@ -34,6 +34,7 @@ LOOKS = {
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",
+            "albatross": "Albatross, given nothing",
         }.items()
     },
     "uniform": Look("uniform", style.GREY, "dot", quiet=True),  # black would vanish on a dark page
