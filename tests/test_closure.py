@@ -40,9 +40,16 @@ def test_a_name_that_a_package_passes_on_leads_to_its_file_and_not_to_the_packag
     assert "policies/arms/alb_norm.py" not in digest.files
 
 
-def test_a_package_taken_as_a_whole_is_all_that_it_passes_on(tmp_path):
-    digest = in_a_copy(tmp_path, "from albatross import policies\n")
-    assert {"policies/__init__.py", "policies/arms/ucb.py", "policies/ball/alb_dim.py"} <= digest.files
+@pytest.mark.parametrize("use", ["", "kinds = vars(policies)", "policies.UCB; print(policies)"])
+def test_a_package_taken_as_a_whole_is_all_that_it_passes_on(tmp_path, use):
+    found = in_a_copy(tmp_path, f"from albatross import policies\n{use}\n").files
+    assert {"policies/__init__.py", "policies/arms/ucb.py", "policies/ball/alb_dim.py"} <= found
+
+
+def test_of_a_package_only_the_names_that_are_used_count(tmp_path):
+    found = in_a_copy(tmp_path, "from albatross import policies as rivals\nrivals.UCB(); rivals.LinTS()\n").files
+    assert {"policies/arms/ucb.py", "policies/arms/lints.py"} <= found
+    assert not {"policies/__init__.py", "policies/arms/alb_norm.py"} & found
 
 
 def test_a_lazily_loaded_name_of_the_library_leads_to_its_file(tmp_path):

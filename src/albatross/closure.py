@@ -6,6 +6,7 @@ What was computed or compiled from sources is valid as long as these stay the sa
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from functools import cache
@@ -46,19 +47,34 @@ def digest(*modules: str) -> str:
 @cache
 def _dependencies(module: str) -> frozenset[str]:
     """The modules that define what a module imports."""
-    names = {_home(package, name) for package, names in _imports(module) for name in names}
     text = _file(module).read_text(encoding="utf-8")
-    return frozenset((names | set(_PLAIN_IMPORT.findall(text))) - {module})
+    found = set(_PLAIN_IMPORT.findall(text))
+    for source, names in _imports(module):
+        for name, called in names.items():
+            home = _home(source, name)
+            used = _attributes(module, called) if _is_package(home) else None
+            found |= {home} if used is None else {_home(home, each) for each in used}
+    return frozenset(found - {module})
 
 
 @cache
-def _imports(module: str) -> list[tuple[str, list[str]]]:
-    """(module, names) of every `from ... import ...` of this package."""
+def _imports(module: str) -> list[tuple[str, dict[str, str]]]:
+    """Of every `from ... import ...` of this package the module, and each name with what it is called here."""
     text = _file(module).read_text(encoding="utf-8")
-    return [
-        (source, [part.split()[0] for part in _COMMENT.sub("", names).strip("() \n").split(",") if part.strip()])
-        for source, names in _IMPORT.findall(text)
-    ]
+    found = []
+    for source, names in _IMPORT.findall(text):
+        parts = [part.split() for part in _COMMENT.sub("", names).strip("() \n").split(",")]
+        found.append((source, {part[0]: part[-1] for part in parts if part}))
+    return found
+
+
+def _attributes(module: str, name: str) -> set[str] | None:
+    """What a module uses of a package that it calls by this name; None if that cannot be told, and may be all of it."""
+    tree = ast.parse(_file(module).read_text(encoding="utf-8"))
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own = [node for node in attributes if isinstance(node.value, ast.Name) and node.value.id == name]
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+    return {node.attr for node in own} if own and len(own) == uses else None
 
 
 @cache
@@ -66,11 +82,15 @@ def _home(module: str, name: str) -> str:
     """The module that a name comes from: `name` may be a module itself, or be passed on by a package."""
     if _is_module(f"{module}.{name}"):
         return f"{module}.{name}"
-    if _file(module).name == "__init__.py":
+    if _is_package(module):
         for source, names in _imports(module):
             if name in names and source != module:
                 return _home(source, name)
     return module
+
+
+def _is_package(module: str) -> bool:
+    return _file(module).name == "__init__.py"
 
 
 def _is_module(name: str) -> bool:

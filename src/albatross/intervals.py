@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,3 +47,24 @@ def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
     """
     centred = np.log(x) - np.log(x).mean()
     return np.asarray(np.log(regret) @ centred / (centred @ centred))
+
+
+class Slope(NamedTuple):
+    """Of the line fitted to log regret against log x."""
+
+    mean: float
+    margin: float | None  # half of its 95 % interval; one trial has none
+
+    def __str__(self) -> str:
+        return f"{self.mean:z.2f}" if self.margin is None else f"{self.mean:z.2f} ± {self.margin:.2f}"
+
+
+def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
+    """Least squares trial by trial, then the mean over trials: values of one trial share their luck.
+
+    >>> x = np.array([1.0, 10.0, 100.0])
+    >>> str(slope(x, np.array([3.0 * x**0.4, 5.0 * x**0.6])))
+    '0.50 ± 1.27'
+    """
+    each = exponents(x, regret)
+    return Slope(float(each.mean()), margin(each) if len(each) > 1 else None)

@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from albatross.cli.commands import albatross
 from albatross.experiments import results, users
+from albatross.report.claims import measured
+from albatross.report.claims.engine import CHANGED, HOLDS
+from albatross.store.results import Stored
 
 PANEL = users.PANELS["users"]
 
@@ -20,8 +23,14 @@ def summary(tmp_path_factory):
 
 
 def test_alb_norm_costs_less_than_one_bound_for_all_and_ranks_the_users(summary):
-    _, found = summary
-    assert [claim["holds"] for claim in found["claims"]] == [True, True]
+    out, found = summary
+    assert {each.claim.id: each.verdict for each in measured(Stored(out)) if "users" in each.claim.panels} == {
+        "users": CHANGED,
+        "osom": CHANGED,
+        "simple-bandit": CHANGED,
+        "albatross": HOLDS,
+        "ranks-users": HOLDS,
+    }
     assert found["policies"]["alb-norm"]["final_mean"] < 0.9 * found["policies"]["oful-plus"]["final_mean"]
 
 
@@ -54,6 +63,21 @@ def test_the_same_seed_gives_the_same_users_and_regrets():
     one, again, other = (users.play(settings, trial=0, seed=seed, advance=lambda n: None) for seed in (3, 3, 4))
     np.testing.assert_equal(one, again)
     assert not np.array_equal(one.norms, other.norms)
+
+
+def test_albatross_changes_no_number_of_the_others(monkeypatch):
+    settings = {**PANEL.settings, "users": 10, "rounds": 60}
+    everyone = users.play(settings, trial=0, seed=3, advance=lambda n: None)
+    contenders = users.contenders
+
+    def without_albatross(*given):
+        return {name: policy for name, policy in contenders(*given).items() if name != "albatross"}
+
+    monkeypatch.setattr(users, "contenders", without_albatross)
+    alone = users.play(settings, trial=0, seed=3, advance=lambda n: None)
+    assert set(everyone.regret) - set(alone.regret) == {"albatross"}
+    for name, regret in alone.regret.items():
+        np.testing.assert_array_equal(regret, everyone.regret[name])
 
 
 def write_ratings(path, *, n_users=60, n_items=40, seed=0, noise=1.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from html.parser import HTMLParser
 
@@ -10,7 +11,9 @@ import plotly.graph_objects as plotly
 import pytest
 import small_results
 
-from albatross.report import interactive, page
+from albatross.report import claims, page
+from albatross.report.claims.engine import OURS, PAPERS
+from albatross.report.figures import panels, race
 from albatross.store import files
 from albatross.store.results import Stored
 from albatross.store.tables import _in_words, write_table
@@ -71,10 +74,36 @@ def test_everything_linked_is_on_the_page_or_beside_it(results):
 
 def test_every_verdict_is_on_the_page(results):
     text = (results / "report.html").read_text()
-    assert "2.37" in text  # OFUL+ / ALB-Norm of panel (a)
+    assert "2.4</b>" in text  # OFUL+ / ALB-Norm of panel (a)
     for verdict in ("holds", "holds with a stated change", "does not hold"):
         assert f">{verdict}</span>" in text
-    assert text.count(">not run</span>") == 1  # the claim about data that nobody may ship
+    assert ">1 not run</summary>" in text  # the claim about data that nobody may ship
+
+
+def test_every_claim_stands_once_on_the_page_and_ours_stand_apart(results):
+    text = (results / "report.html").read_text()
+    section = {PAPERS: text.index('id="claims"'), OURS: text.index('id="questions"')}
+    for claim in claims.CLAIMS:
+        assert text.count(f'id="claim-{claim.id}"') == 1
+        assert html.unescape(text).count(claim.statement) == 1, claim.id
+        place = text.index(f'id="claim-{claim.id}"')
+        assert (place > section[OURS]) == (claim.whose == OURS)
+
+
+def test_figures_come_before_claims_and_what_was_not_run_is_folded(tmp_path):
+    small_results.write_panel(tmp_path, "a")
+    text = page.write_report(tmp_path).read_text()
+    assert text.index('class="drawing"') < text.index('id="claims"')
+    folded = text[text.index("not run</summary>") :]
+    assert 'id="claim-gap"' in folded
+    assert 'id="claim-drop"' not in folded
+
+
+def test_a_claim_names_the_panels_it_was_judged_on_and_those_that_were_not_run(tmp_path):
+    small_results.write_panel(tmp_path, "a")
+    small_results.write_panel(tmp_path, "b")
+    text = " ".join(page.write_report(tmp_path).read_text().split())
+    assert 'on <a href="#a">a</a>, <a href="#b">b</a>; not run: users</div>' in text
 
 
 def test_the_same_results_give_the_same_page_whatever_the_time_they_took(results, tmp_path):
@@ -91,7 +120,7 @@ def test_the_page_of_all_trials_stays_small(tmp_path):
 
 @pytest.mark.parametrize("panel", [*small_results.TABLES])
 def test_plotly_knows_every_property_of_every_figure(results, panel):
-    figures = interactive.panel_figures(Stored(results), panel)
+    figures = panels.plots(Stored(results), panel)
     assert figures
     for figure in figures:
         plotly.Figure(data=figure.data, layout=figure.layout)
@@ -99,25 +128,25 @@ def test_plotly_knows_every_property_of_every_figure(results, panel):
 
 def test_plotly_knows_every_property_of_the_race(results):
     for lines in Stored(results).standings.values():
-        figure = interactive.race_figure(lines)
+        figure = race.plot(lines)
         plotly.Figure(data=figure.data, layout=figure.layout)
         assert figure.data[-2]["y"][0] == lines[0]["name"]  # the best is drawn last, on top
 
 
 def test_curves_are_thinned_but_end_where_they_end(results):
-    figure = interactive.panel_figures(Stored(results), "a")[0]
+    figure = panels.plots(Stored(results), "a")[0]
     line = next(trace for trace in figure.data if trace["name"] == "ALB-Norm" and "fill" not in trace)
     assert len(line["x"]) < 200
     assert line["x"][-1] == 12_775
 
 
 def test_what_results_say_is_escaped(tmp_path):
-    small_results.write_panel(tmp_path, "a")
-    path = tmp_path / "a" / "summary.json"
-    path.write_text(path.read_text().replace("ridge greedy", "</script><script>alert(1)</script>"))
+    small_results.write_race(tmp_path)
+    path = tmp_path / "race" / "standings-the-unit-ball.json"
+    path.write_text(path.read_text().replace("5 of 50", "</script><script>alert(1)</script>"))
     text = page.write_report(tmp_path).read_text()
     assert "<script>alert" not in text
-    assert "\\u003cscript\\u003ealert" in text  # in a figure's legend
+    assert "\\u003cscript\\u003ealert" in text  # in a figure
     assert "&lt;script&gt;alert" in text  # in the table
 
 
@@ -156,11 +185,11 @@ def test_the_race_on_the_page_is_the_one_of_the_standings(tmp_path):
 
 
 def test_theorems_are_drawn_with_their_slope(results):
-    figure = interactive.panel_figures(Stored(results), "scaling")[0]
+    figure = panels.plots(Stored(results), "scaling")[0]
     (line,) = (trace for trace in figure.data if trace["name"].startswith("Theorem"))
     assert line["name"] == "Theorem 1, shape only: 0.50"
     assert line["line"]["dash"] == "dot"
-    assert any(trace["name"].endswith(": 1.00") for trace in figure.data)  # ALB-Norm's own slope
+    assert any(trace["name"].endswith(": 0.40") for trace in figure.data)  # ALB-Norm's own slope
 
 
 def test_a_disk_that_fills_up_leaves_the_old_page(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from albatross.cli.compile import compile_policies
 from albatross.cli.evaluate import evaluate
 from albatross.cli.policies import policies
 from albatross.cli.race import race
+from albatross.cli.report import report
 from albatross.cli.reproduce import reproduce
 
 
@@ -19,5 +20,5 @@ def albatross() -> None:
     """Linear bandits whose difficulty nobody knows beforehand."""
 
 
-for _command in (reproduce, compare, evaluate, race, policies, compile_policies):
+for _command in (reproduce, report, compare, evaluate, race, policies, compile_policies):
     albatross.add_command(_command)

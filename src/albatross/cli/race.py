@@ -40,7 +40,7 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
     from albatross.policies.in_words import split_names
     from albatross.race import problems
     from albatross.race.run import run_all
-    from albatross.report.figures import race as figure
+    from albatross.report.figures.panels import write_race
     from albatross.store.results import Stored, check_writable
 
     console = Console()
@@ -52,7 +52,7 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
     )
     for title, result in finished.items():
         print_race(console, title, result)
-    figure.write(Stored(out))
+    write_race(Stored(out))
     console.print(f"  {out / 'race' / 'figure.png'}", highlight=False)
 
 

@@ -51,8 +51,9 @@ def reproduce(
     from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.race import problems
     from albatross.race.run import run_all
-    from albatross.report.figures import race as race_figure
+    from albatross.report.claims import measured
     from albatross.report.page import write_report
+    from albatross.report.tables import print_claims
     from albatross.store.results import Stored, check_writable, standings_file
 
     console = Console()
@@ -92,27 +93,27 @@ def reproduce(
         )
         if summary is not None:
             console.print(f"Panel {name} is in {out / name} already.", highlight=False)
-            _print_part(console, name, summary, out)
+            _print_part(console, name, summary)
             continue
         if why := results.why_again(known[name], **given):
             console.print(f"{why}: it is made again.", highlight=False)
         parts[name] = partial(results.run, known[name], **given)
     with closing(run_parts(parts, {"race": problems.QUICK_SECONDS, **expected}, Console(stderr=True))) as ended:
         for name, found in ended:
-            _print_part(console, name, found, out)
-    if "race" in chosen:
-        race_figure.write(Stored(out))
+            _print_part(console, name, found)
+    print_claims(console, [each for each in measured(Stored(out)) if set(each.claim.panels) & set(chosen)])
     console.print(f"Everything on one page: {write_report(out)}", highlight=False)
+    console.print(f"Figures: {', '.join(str(out / name / 'figure.png') for name in chosen)}", highlight=False)
 
 
-def _print_part(console: Any, name: str, found: Any, out: Path) -> None:
+def _print_part(console: Any, name: str, found: Any) -> None:
     """What a panel's summary, or the race, says."""
     from albatross.cli.race import print_race
-    from albatross.report.tables import print_panel
+    from albatross.report.tables import policy_table
 
     if name == "race":
         for title, result in found.items():
             print_race(console, title, result)
     else:
-        print_panel(console, found)
-    console.print(f"  {out / name / 'figure.png'}\n", highlight=False)
+        console.print(policy_table(found))
+    console.print()

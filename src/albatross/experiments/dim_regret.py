@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross import environments, policies, simulate
-from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
+from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.exploration import phase_lengths
-from albatross.report.figures import style as figures
 from albatross.simulation import Run, recording_grid
 
 SETTINGS: dict[str, Any] = {
@@ -28,12 +26,6 @@ SETTINGS: dict[str, Any] = {
     "switch": 1.0,
     "phases": 5,
     "exploration": "gaussian",
-}
-LABELS = {
-    "alb-dim": "ALB-Dim",
-    "oful": "OFUL on all coordinates",
-    "oracle": "oracle: OFUL told the support",
-    "lints": "LinTS on all coordinates, redrawn at switches",
 }
 
 
@@ -79,7 +71,7 @@ def describe(name: str, run: Run, phases: int) -> dict[str, Any]:
     """A policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
-        "label": LABELS[name],
+        "policy": name,
         **spread(final),
     }
     if name == "alb-dim":
@@ -90,74 +82,6 @@ def describe(name: str, run: Run, phases: int) -> dict[str, Any]:
     return entry
 
 
-def at_phase_end(run: Run, settings: Mapping[str, Any], phase: int) -> float:
-    """Mean regret at the end of a phase."""
-    row = int(np.searchsorted(run.rounds, phase_ends(settings)[phase]))
-    return float(run.regret[:, row].mean())
-
-
-def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the paper says of this panel, measured."""
-    if settings["exploration"] != "gaussian":
-        ratio = at_phase_end(runs["oful"], settings, 3) / at_phase_end(runs["alb-dim"], settings, 3)
-        return [
-            claim(
-                "with exploration in the ball there is no gap at the end of phase 3",
-                ratio < 1.0,
-                f"OFUL / ALB-Dim = {ratio:.2f}",
-                "below 1: ALB-Dim is behind",
-            )
-        ]
-    last = settings["phases"] - 1
-    low, high = settings["ratio"]
-    regrets = {name: [at_phase_end(run, settings, phase) for phase in (3, last)] for name, run in runs.items()}
-    ratio = regrets["oful"][1] / regrets["alb-dim"][1]
-    ordered = all(regrets["oracle"][i] < regrets["alb-dim"][i] < regrets["oful"][i] for i in range(2))
-    support = refinement(runs["alb-dim"], settings["phases"])
-    wrong = (support["missed"] + support["false"])[:, -1]
-    return [
-        claim(
-            f"a huge gap between OFUL and ALB-Dim at d = {settings['dim']}",
-            low <= ratio <= high,
-            f"OFUL / ALB-Dim = {ratio:.1f} at the end of phase {last}",
-            f"{low:g} to {high:g}",
-        ),
-        claim(
-            "oracle < ALB-Dim < OFUL at the end of phases 3 and 4",
-            ordered,
-            "; ".join(f"{LABELS[name]} {first:,.0f} and {end:,.0f}" for name, (first, end) in regrets.items()),
-            "in this order",
-        ),
-        claim(
-            f"the support is exact in phase {last}",
-            not wrong.any(),
-            f"in {int((wrong == 0).sum())} of {wrong.size} trials",
-            "in all",
-        ),
-    ]
-
-
-def plot(runs: Mapping[str, Run], settings: Mapping[str, Any], title: str) -> Figure:
-    """Regret on log axes, the phases marked."""
-    figure, (axes,) = figures.new_figure(1, widths=(1.6,), height=4.0)
-    colours = {"alb-dim": "#D55E00", "oful": "#0072B2", "oracle": "#009E73", "lints": "#CC79A7"}
-    for name, run in runs.items():
-        figures.draw_band(axes, run.rounds, run.regret, label=LABELS[name], colour=colours[name], quiet=name == "lints")
-    for end in phase_ends(settings)[:-1]:
-        axes.axvline(end, color="#bbbbbb", linewidth=0.8, zorder=0)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(settings["first_phase"] / 4, runs["oful"].rounds[-1])
-    axes.set_ylim(
-        bottom=0.5 * runs["oracle"].regret.mean(axis=0)[runs["oracle"].rounds >= settings["first_phase"] / 4][0]
-    )
-    axes.set_xlabel("round (grey lines: ends of phases)")
-    axes.set_ylabel("cumulative regret")
-    axes.set_title(title)
-    figures.explain_band(axes, len(runs["oful"].regret), loc="best")
-    return figure
-
-
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Play five phases in blocks."""
     ends = phase_ends(settings)
@@ -165,21 +89,17 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     runs = simulate(
         contenders(settings), problem(settings), horizon=int(ends[-1]), trials=trials, seed=seed, record=grid
     )
-    law = "" if settings["exploration"] != "gaussian" else ", exploration outside the ball"
-    title = f"{settings['sparsity']} of {settings['dim']} coordinates{law}"
     return Outcome(
         policies={name: describe(name, each, settings["phases"]) for name, each in runs.items()},
-        claims=claims(runs, settings),
         curves=curve_table(runs),
-        draw=lambda: plot(runs, settings, title),
     )
 
 
 PANELS = {
     "d": Panel(
         "d",
-        "regret on the ball, d = 500",
-        {**SETTINGS, "dim": 500, "first_phase": 10_000, "ratio": [14.0, 20.0]},
+        __name__,
+        {**SETTINGS, "dim": 500, "first_phase": 10_000},
         run,
         trials=6,
         quick_trials=1,
@@ -187,8 +107,8 @@ PANELS = {
     ),
     "e": Panel(
         "e",
-        "regret on the ball, d = 200",
-        {**SETTINGS, "dim": 200, "first_phase": 3_600, "ratio": [6.5, 8.5]},
+        __name__,
+        {**SETTINGS, "dim": 200, "first_phase": 3_600},
         run,
         quick_trials=3,
         seconds=80.0,
@@ -198,7 +118,7 @@ PANELS = {
 LITERAL = {
     "e-literal": Panel(
         "e-literal",
-        "regret on the ball, d = 200, exploration on the unit sphere",
+        __name__,
         {**SETTINGS, "dim": 200, "first_phase": 140_000_000, "exploration": "sphere"},
         run,
         trials=3,

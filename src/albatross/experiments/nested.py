@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross import bounds, environments, policies, simulate
-from albatross.experiments.panel import Outcome, Panel, claim, curve_table, spread
+from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.nested.sup_lin_ucb import linucb_alpha
-from albatross.report.figures import style as figures
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
@@ -32,22 +30,6 @@ SETTINGS: dict[str, Any] = {
     "reward_range": [-4.0, 4.0],
 }
 INNER = {"suplinrel": "SupLinRel", "suplinucb": "SupLinUCB", "linucb": "LinUCB"}
-LABELS = {
-    **{f"{name}-full": f"{label} on all features" for name, label in INNER.items()},
-    **{f"{name}-oracle": f"oracle: {label} told the map" for name, label in INNER.items()},
-    **{f"alb-dim-{name}": f"ALB-Dim with {label}" for name, label in INNER.items()},
-    "mod-cb": "ModCB",
-    "corral": "Corral over LinUCB a map",
-    "ed2rb": "ED2RB over LinUCB a map",
-}
-_COLOURS = {
-    "full": "#0072B2",
-    "oracle": "#009E73",
-    "alb": "#D55E00",
-    "mod-cb": "#CC79A7",
-    "corral": "#E69F00",
-    "ed2rb": "#56B4E9",
-}
 
 
 def problem(settings: Mapping[str, Any]) -> environments.Nested:
@@ -84,44 +66,11 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def claims(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """In which order the three forms of each inner policy come, and which map is found.
-
-    After phase 0 least squares has 70 samples for 20 features: the threshold is 2.5 standard errors, so in about one
-    trial of six a feature that does not matter passes it and the map is too large until the next phase.
-    """
-    found = []
-    for name, label in INNER.items():
-        full, oracle, alb = (runs[each].regret[:, -1] for each in (f"{name}-full", f"{name}-oracle", f"alb-dim-{name}"))
-        wins = name != "linucb"
-        ordered = (oracle < alb) & (alb < full) if wins else (oracle < full) & (full < alb)
-        o, a, f = oracle.mean(), alb.mean(), full.mean()
-        found.append(
-            claim(
-                f"with {label} inside, ALB-Dim {'gains on' if wins else 'loses to'} {label} on all features",
-                o < a < f if wins else o < f < a,
-                f"oracle {o:,.0f}, ALB-Dim {a:,.0f}, all features {f:,.0f} in the mean; "
-                f"in this order in {int(ordered.sum())} of {ordered.size} trials",
-                "oracle < ALB-Dim < all features" if wins else "oracle < all features < ALB-Dim",
-            )
-        )
-    right = [trial["phases"][1]["model"] == settings["true_dim"] for trial in runs["alb-dim-suplinrel"].diagnostics]
-    found.append(
-        claim(
-            "ALB-Dim mostly plays on the right map from phase 1 on",
-            sum(right) > len(right) / 2,
-            f"in {sum(right)} of {len(right)} trials",
-            "in more than half",
-        )
-    )
-    return found
-
-
 def describe(name: str, run: Run) -> dict[str, Any]:
     """A policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
-        "label": LABELS[name],
+        "policy": name,
         **spread(final),
     }
     if name.startswith("alb-dim"):
@@ -134,41 +83,6 @@ def describe(name: str, run: Run) -> dict[str, Any]:
     return entry
 
 
-def plot(runs: Mapping[str, Run], settings: Mapping[str, Any]) -> Figure:
-    """One plot an inner policy, the last with the other ways to choose a map."""
-    figure, plots = figures.new_figure(3, height=4.4)
-    first = next(iter(runs.values()))
-    phase_end = settings["first_phase"] + int(np.ceil(np.sqrt(settings["first_phase"])))
-    for axes, (name, label) in zip(plots, INNER.items(), strict=True):
-        names = [f"{name}-full", f"{name}-oracle", f"alb-dim-{name}"]
-        names += ["mod-cb", "corral", "ed2rb"] if name == "linucb" else []
-        for each in names:
-            figures.draw_band(
-                axes,
-                first.rounds,
-                runs[each].regret,
-                label=LABELS[each],
-                colour=_COLOURS.get(each) or _COLOURS[each.split("-")[0 if each.startswith("alb") else 1]],
-                quiet=each in ("mod-cb", "corral", "ed2rb"),
-            )
-        axes.axvline(phase_end, color="#bbbbbb", linewidth=0.8, zorder=0)
-        axes.set_xlim(0, first.rounds[-1])
-        largest = max(runs[each].regret[:, -1].mean() for each in names)
-        axes.set_ylim(0, 1.45 * largest)
-        if name == "linucb":  # ModCB's exploration dwarfs the rest
-            axes.set_yscale("log")
-            axes.set_ylim(largest / 100, 20 * largest)
-        axes.set_xlabel("round (grey line: ALB-Dim's second phase begins)")
-        maps = [trial["phases"][1]["model"] for trial in runs[f"alb-dim-{name}"].diagnostics]
-        found = ", ".join(f"{dim} in {maps.count(dim)}" for dim in sorted(set(maps)))
-        axes.set_title(f"{label} inside\nfeatures after phase 0: {found} of {len(maps)} trials", fontsize=9)
-        figures.thousands(axes.xaxis)
-        figures.thousands(axes.yaxis)
-        figures.explain_band(axes, len(first.regret), loc="upper left")
-    plots[0].set_ylabel("cumulative regret")
-    return figure
-
-
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """All contenders on the same rounds."""
     runs = simulate(
@@ -176,14 +90,10 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     )
     return Outcome(
         policies={name: describe(name, each) for name, each in runs.items()},
-        claims=claims(runs, settings),
         curves=curve_table(runs),
-        draw=lambda: plot(runs, settings),
     )
 
 
 PANELS = {
-    "nested": Panel(
-        "nested", "finite arms, nested feature maps", SETTINGS, run, trials=10, quick_trials=2, seconds=25.0
-    ),
+    "nested": Panel("nested", __name__, SETTINGS, run, trials=10, quick_trials=2, seconds=25.0),
 }

@@ -10,21 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross import simulate
 from albatross.experiments import norm_regret
-from albatross.experiments.panel import Outcome, Panel, claim
-from albatross.report.figures import style as figures
+from albatross.experiments.panel import Outcome, Panel
 from albatross.simulation import Run
 
-SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0], "last_bounds": [0.3, 1.25]}
-LABELS = {
-    "alb-norm": "ALB-Norm",
-    "alb-norm-paper": "the paper's estimator",
-    "alb-norm-literal": "Appendix A to the letter",
-}
-_COLOURS = {0.1: "#0072B2", 1.0: "#D55E00"}
+SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0]}
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,29 +30,10 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def plot(runs: Mapping[tuple[str, float], Run]) -> Figure:
-    """b_i against i: the default, and the two readings that do not come out."""
-    figure, axes = figures.new_figure(3, height=3.5)
-    for (name, truth), run in runs.items():
-        bounds = norm_regret.norm_bounds(run)
-        place = axes[list(LABELS).index(name)]
-        epochs = np.arange(1, bounds.shape[1] + 1)
-        figures.draw_band(place, epochs, bounds, label=f"estimates, norm {truth:g}", colour=_COLOURS[truth], marker="o")
-        place.axhline(truth, color=_COLOURS[truth], linestyle=":", linewidth=1.2, label=f"truth, {truth:g}")
-        place.set_title(LABELS[name])
-        place.set_yscale("log")
-        place.set_xticks(epochs)
-        place.set_xlabel("epoch")
-    axes[0].set_ylabel("bound on the norm, $b_i$")
-    trials = len(next(iter(runs.values())).regret)
-    figures.explain_band(axes[0], trials, loc="upper right")  # the others have the same lines
-    return figure
-
-
 def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]:
     """A policy's entry in the summary: that of the larger norm, and all of them under `by_norm`."""
     by_norm = {
-        f"{truth:g}": {**norm_regret.describe(name, run), "label": f"{LABELS[name]}, norm {truth:g}"}
+        f"{truth:g}": {**norm_regret.describe(name, run), "theta_norm": truth}
         for (each, truth), run in runs.items()
         if each == name
     }
@@ -70,8 +43,7 @@ def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """The estimates at both norms."""
     runs: dict[tuple[str, float], Run] = {}
-    claims = []
-    for truth, highest in zip(settings["theta_norms"], settings["last_bounds"], strict=True):
+    for truth in settings["theta_norms"]:
         here = {**settings, "theta_norm": truth}
         found = simulate(
             contenders(here),
@@ -82,17 +54,6 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
             record=[settings["horizon"]],
         )
         runs.update({(name, truth): each for name, each in found.items()})
-        bounds = norm_regret.norm_bounds(found["alb-norm"])
-        claims += norm_regret.estimate_claims(bounds, truth, highest)
-        literal = norm_regret.norm_bounds(found["alb-norm-literal"])[:, 1].mean()
-        claims.append(
-            claim(
-                f"with Appendix A to the letter the first refinement explodes (norm {truth:g})",
-                2.5e3 <= literal <= 2.7e3,
-                f"mean of b_2 is {literal:,.0f}",
-                "2,500 to 2,700, from b_1 = 10",
-            )
-        )
     columns: dict[str, list[Any]] = {"policy": [], "theta_norm": [], "trial": [], "epoch": [], "norm_bound": []}
     for (name, truth), each in runs.items():
         for trial, bounds in enumerate(norm_regret.norm_bounds(each)):
@@ -100,11 +61,9 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
                 for column, value in zip(columns.values(), (name, truth, trial, epoch, bound), strict=True):
                     column.append(value)
     return Outcome(
-        policies={name: describe(name, runs) for name in LABELS},
-        claims=claims,
+        policies={name: describe(name, runs) for name in dict.fromkeys(name for name, _ in runs)},
         curves={name: np.array(column) for name, column in columns.items()},
-        draw=lambda: plot(runs),
     )
 
 
-PANELS = {"c": Panel("c", "estimates of the norm", SETTINGS, run, seconds=30.0)}
+PANELS = {"c": Panel("c", __name__, SETTINGS, run, seconds=30.0)}

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross.simulation import Run
 
@@ -14,22 +13,19 @@ from albatross.simulation import Run
 class Outcome(NamedTuple):
     """What running a panel gives."""
 
-    policies: dict[str, dict[str, Any]]  # by name: label, final_mean, final_sd, norm_bounds, ...
-    claims: list[dict[str, Any]]
+    policies: dict[str, dict[str, Any]]  # by name: policy, final_mean, final_sd, norm_bounds, ...
     curves: dict[str, np.ndarray]  # columns of one long table
-    draw: Callable[[], Figure]
 
 
 class Panel(NamedTuple):
-    """A panel of the paper: data, and one function that runs it."""
+    """A panel of the paper: data, and one function that runs it. How it looks is not needed here."""
 
     name: str
-    title: str
+    module: str  # that computes it: as long as it and its imports stay the same, stored results are valid
     settings: Mapping[str, Any]
     run: Callable[..., Outcome]  # run(settings, trials=, seed=)
     trials: int = 25
     quick_trials: int = 5  # 0: no part of a quick run of everything
-    measure: str = "regret"  # what the policies' final numbers are
     seconds: float = 60.0  # that all trials are expected to take on two cores
     quick_settings: Mapping[str, Any] | None = None  # where fewer trials alone are not quick enough
 
@@ -38,11 +34,6 @@ class Panel(NamedTuple):
         trials = max(self.quick_trials, 1)
         seconds = self.seconds * trials / self.trials
         return self._replace(settings=self.quick_settings or self.settings, trials=trials, seconds=seconds)
-
-
-def claim(statement: str, holds: bool, value: str, wanted: str) -> dict[str, Any]:
-    """A statement about results, whether it holds, what was measured and what was wanted."""
-    return {"statement": statement, "holds": bool(holds), "value": value, "wanted": wanted}
 
 
 def spread(values: np.ndarray) -> dict[str, float]:

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from albatross import datasets, policies, simulate
+from albatross.datasets.files import fingerprint
 from albatross.environments import Clusters
-from albatross.experiments.panel import Outcome, Panel, claim, spread
-from albatross.report.figures import style as figures
+from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.simulation import Run
-from albatross.store.identity import fingerprint
-from albatross.store.results import SOURCES
 
 SETTINGS: dict[str, Any] = {
     "sources": {
@@ -34,21 +31,13 @@ SETTINGS: dict[str, Any] = {
     "epochs": 9,
     "delta": 0.1,
 }
-MODES: dict[str, tuple[str, dict[str, Any]]] = {
-    "bootstrap": ("rows, with a true model and fresh noise", {"contexts": "row", "rewards": "bootstrap"}),
-    "rating": ("ill-posed: a row's own rating", {"contexts": "row", "rewards": "rating"}),
-    "centroid": ("ill-posed: the paper's centroids", {"contexts": "centroid"}),
+MODES: dict[str, dict[str, Any]] = {
+    "bootstrap": {"contexts": "row", "rewards": "bootstrap"},
+    "rating": {"contexts": "row", "rewards": "rating"},
+    "centroid": {"contexts": "centroid"},
 }
 # Rows and queries of set2.test.txt (Chapelle and Chang 2011), and the number of its last column at most.
 _YAHOO, _YAHOOS_COLUMNS = (103_174, 3_798), 700
-LABELS = {
-    "alb-norm": "ALB-Norm",
-    "osom": "OSOM told 25",
-    "ucb": "UCB, blind to contexts",
-    "lints": "LinTS",
-    "greedy": "ridge greedy",
-    "uniform": "uniform",
-}
 
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -90,6 +79,7 @@ def contenders(settings: Mapping[str, Any], sigma: float) -> dict[str, Any]:
         "ucb": policies.UCB(sigma=sigma, delta=settings["delta"]),
         "lints": policies.LinTS(sigma=sigma),
         "greedy": policies.Greedy(),
+        "albatross": policies.Albatross(),
         "uniform": policies.Uniform(),
     }
 
@@ -108,14 +98,14 @@ class Draw:
 
 
 def play(
-    settings: Mapping[str, Any], names: tuple[str, ...], *, trials: int, seed: int
+    settings: Mapping[str, Any], *, trials: int, seed: int, only: tuple[str, ...] = ()
 ) -> dict[tuple[str, str], list[Draw]]:
-    """Every source in every mode, as many draws as trials."""
+    """Every source in every mode, as many draws as trials, by all contenders or by some of them only."""
     found: dict[tuple[str, str], list[Draw]] = {}
     for source, sizes in settings["sources"].items():
         ranking = rows_of(source, settings)
         wanted = {key: sizes[key] for key in ("n_arms", "columns", "rows") if key in sizes}
-        for mode, (_, keywords) in MODES.items():
+        for mode, keywords in MODES.items():
             draws = []
             for trial in range(trials):
                 with warnings.catch_warnings():  # of constant columns and small clusters, in every draw
@@ -126,7 +116,8 @@ def play(
                 noise = np.sqrt(np.mean((env.residuals + env.means - env.biases.repeat(env.sizes)) ** 2))
                 sigma = env.sigma if mode == "bootstrap" else float(noise)
                 horizon = env.n_arms + settings["epoch_length"] * (2 ** settings["epochs"] - 1)
-                chosen = {name: policy for name, policy in contenders(settings, sigma).items() if name in names}
+                every = contenders(settings, sigma)
+                chosen = {name: every[name] for name in only or every}
                 runs = simulate(chosen, env, horizon=horizon, seed=1_000 * seed + trial, record=400)
                 draws.append(Draw(env, runs))
             found[source, mode] = draws
@@ -142,65 +133,35 @@ def last_epoch_reward(run: Run, settings: Mapping[str, Any]) -> float:
 
 def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Panel (g)."""
-    found = play(settings, tuple(LABELS), trials=trials, seed=seed)
-    claims, entries, columns = [], {}, _Columns("source", "mode", "policy", "draw", "round", "reward")
+    found = play(settings, trials=trials, seed=seed)
+    entries, columns = {}, _Columns("source", "mode", "policy", "draw", "round", "reward")
     for (source, mode), draws in found.items():
-        late = {name: [last_epoch_reward(draw.runs[name], settings) for draw in draws] for name in LABELS}
-        if mode == "bootstrap":
-            claims.append(
-                claim(
-                    f"in the last epoch ALB-Norm is well above uniform play ({SOURCES[source]})",
-                    all(alb > uniform for alb, uniform in zip(late["alb-norm"], late["uniform"], strict=True)),
-                    ", ".join(f"{LABELS[name]} {np.mean(values):.3g}" for name, values in late.items()) + " a round",
-                    "above in every draw",
-                )
-            )
-        for name, label in LABELS.items():
+        late = {name: [last_epoch_reward(draw.runs[name], settings) for draw in draws] for name in draws[0].runs}
+        for name in draws[0].runs:
             finals = np.array([draw.runs[name].reward[0, -1] for draw in draws])
             entries[f"{name}-{source}-{mode}"] = {
-                "label": f"{label}, {SOURCES[source]}, {mode}",
+                "policy": name,
+                "source": source,
+                "mode": mode,
                 **spread(finals),
                 "last_epoch_reward": late[name],
             }
             for trial, draw in enumerate(draws):
                 each = draw.runs[name]
                 columns.add(source, mode, name, trial, each.rounds, each.reward[0])
-    return Outcome(entries, claims, columns.arrays(), lambda: plot_rewards(found))
+    return Outcome(entries, columns.arrays())
 
 
 def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Panel (h)."""
-    found = play(settings, ("alb-norm",), trials=trials, seed=seed)
-    claims, entries, columns = [], {}, _Columns("source", "mode", "draw", "norm", "epoch", "norm_bound")
+    found = play(settings, trials=trials, seed=seed, only=("alb-norm",))
+    entries, columns = {}, _Columns("source", "mode", "draw", "norm", "epoch", "norm_bound")
     for (source, mode), draws in found.items():
         ratios = np.array([draw.bounds / draw.norm for draw in draws])
-        if mode == "bootstrap":
-            claims += [
-                claim(
-                    f"the estimates end near the norm ({SOURCES[source]})",
-                    bool(((ratios[:, -1] >= 1.0) & (ratios[:, -1] <= 1.5)).all()),
-                    f"b_{ratios.shape[1]} is {ratios[:, -1].min():.2f} to {ratios[:, -1].max():.2f} times the norm",
-                    "1 to 1.5 times in every draw",
-                ),
-                claim(
-                    f"the estimates stay above the norm ({SOURCES[source]})",
-                    float((ratios >= 1.0).mean()) >= 0.95,
-                    f"{100 * (ratios >= 1.0).mean():.0f} %",
-                    "at least 95 %",
-                ),
-            ]
-        if mode == "rating":
-            rise = ratios[:, -1] / ratios[:, -3] - 1.0
-            claims.append(
-                claim(
-                    f"with a row's own rating the estimates do not settle ({SOURCES[source]})",
-                    bool((np.abs(rise) > 0.05).all()),
-                    f"{100 * rise.min():+.0f} to {100 * rise.max():+.0f} % over the last two epochs",
-                    "still moving, by 5 % and more",
-                )
-            )
         entries[f"alb-norm-{source}-{mode}"] = {
-            "label": f"ALB-Norm, {SOURCES[source]}, {mode}",
+            "policy": "alb-norm",
+            "source": source,
+            "mode": mode,
             **spread(np.array([draw.runs["alb-norm"].reward[0, -1] for draw in draws])),
             "norm_bounds": {"mean": np.mean([draw.bounds for draw in draws], axis=0).tolist()},
             "norms": [draw.norm for draw in draws],
@@ -208,7 +169,7 @@ def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Out
         }
         for trial, draw in enumerate(draws):
             columns.add(source, mode, trial, draw.norm, np.arange(1, draw.bounds.size + 1), draw.bounds)
-    return Outcome(entries, claims, columns.arrays(), lambda: plot_estimates(found))
+    return Outcome(entries, columns.arrays())
 
 
 class _Columns:
@@ -226,74 +187,23 @@ class _Columns:
         return {name: np.concatenate(block) for name, block in self._blocks.items()}
 
 
-def plot_rewards(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
-    """Reward so far as a multiple of uniform play's, one row of plots a source, one column a mode."""
-    sources = list(dict.fromkeys(source for source, _ in found))
-    figure, axes = figures.new_figure(len(MODES), rows=len(sources), height=3.3 * len(sources))
-    for place, ((source, mode), draws) in zip(axes, found.items(), strict=True):
-        rounds = draws[0].runs["uniform"].rounds
-        for position, (name, label) in enumerate(LABELS.items()):
-            # Horizons differ by a few arms from draw to draw: the shorter ones' rounds are used for all.
-            curves = np.array([np.interp(rounds, draw.runs[name].rounds, draw.runs[name].reward[0]) for draw in draws])
-            usual = np.array([draw.runs["uniform"].reward[0, -1] / draw.runs["uniform"].rounds[-1] for draw in draws])
-            figures.draw_band(
-                place,
-                rounds,
-                curves / rounds / usual[:, None],
-                label=label,
-                colour=figures.colour(name, position),
-                quiet=name != "alb-norm",
-            )
-        place.set_xscale("log")
-        place.set_xlim(100, rounds[-1])
-        place.set_title(f"{SOURCES[source]}: {MODES[mode][0]}", fontsize=8)
-        place.set_xlabel("round")
-        place.set_ylabel("reward so far / that of uniform play")
-        place.set_ylim(bottom=0)
-    handles, labels = axes[0].get_legend_handles_labels()
-    title = f"mean of {len(draws)} draws, band: one sd"
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=title)
-    return figure
-
-
-def plot_estimates(found: Mapping[tuple[str, str], list[Draw]]) -> Figure:
-    """b_i over the norm, one line a draw."""
-    sources = list(dict.fromkeys(source for source, _ in found))
-    figure, axes = figures.new_figure(len(MODES), rows=len(sources), height=3.2 * len(sources))
-    for place, ((source, mode), draws) in zip(axes, found.items(), strict=True):
-        for number, draw in enumerate(draws):
-            epochs = np.arange(1, draw.bounds.size + 1)
-            label = "ALB-Norm, one line a draw" if number == 0 else None
-            place.plot(epochs, draw.bounds / draw.norm, "o-", markersize=3, linewidth=1.1, color="#D55E00", label=label)
-        place.axhline(1.0, color="#555555", linestyle=":", linewidth=1.2, label="the norm")
-        place.set_yscale("log")
-        place.set_xticks(epochs)
-        place.set_xlabel("epoch")
-        place.set_ylabel(r"$b_i$ / norm of $\theta^*$")
-        place.set_title(f"{SOURCES[source]}: {MODES[mode][0]}", fontsize=8)
-    axes[0].legend(loc="upper right")
-    return figure
-
-
 PANELS = {
     "g": Panel(
         "g",
-        "rated rows as arms: reward",
+        __name__,
         SETTINGS,
         run_rewards,
         trials=5,
         quick_trials=1,
-        measure="reward",
         seconds=50.0,
     ),
     "h": Panel(
         "h",
-        "rated rows as arms: estimates of the norm",
+        __name__,
         SETTINGS,
         run_estimates,
         trials=5,
         quick_trials=2,
-        measure="reward",
         seconds=35.0,
     ),
 }

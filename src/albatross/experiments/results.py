@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from albatross.experiments.panel import Panel
-from albatross.report.figures import style as figures
 from albatross.store import results
 from albatross.store.identity import identity, signed
-from albatross.store.tables import write_table
 
 
 def identity_of(panel: Panel, *, trials: int, seed: int) -> dict[str, Any]:
     """What makes two runs of a panel the same run."""
-    module = panel.run.__module__
-    return identity(module, panel=panel.name, settings=dict(panel.settings), trials=trials, seed=seed)
+    return identity(panel.module, panel=panel.name, settings=dict(panel.settings), trials=trials, seed=seed)
 
 
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
@@ -36,17 +33,8 @@ def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     outcome = panel.run(panel.settings, trials=trials, seed=seed)
     summary = {
         **signed(identity_of(panel, trials=trials, seed=seed)),
-        "title": panel.title,
-        "measure": panel.measure,
         "policies": outcome.policies,
-        "claims": outcome.claims,
         "elapsed_s": round(time.perf_counter() - begun, 2),
     }
-
-    def write_files(folder: Path) -> None:
-        write_table(outcome.curves, folder / "curves.parquet")
-        for name in ("figure.png", "figure.pdf"):
-            figures.save(outcome.draw, folder / name)
-
-    results.write_panel(out / panel.name, summary, write_files)
+    results.write_panel(out / panel.name, summary, outcome.curves)
     return summary

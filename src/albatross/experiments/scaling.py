@@ -10,22 +10,16 @@ they decide which arm is best, and OFUL+ takes long to learn them. With all bias
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 from albatross import bounds, environments, policies, simulate
-from albatross.bounds import Condition
 from albatross.experiments import dim_regret, nested, norm_regret
-from albatross.experiments.panel import Outcome, Panel, claim, spread
-from albatross.intervals import exponents, margin
-from albatross.report.figures import style as figures
+from albatross.experiments.panel import Outcome, Panel, spread
+from albatross.intervals import slope
 from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
@@ -60,31 +54,6 @@ QUICK: dict[str, Any] = {
     "ball": {**SETTINGS["ball"], "dim": 100, "dims": [50, 100, 200], "sparsities": [5, 10, 20]},
     "nested": {**SETTINGS["nested"], "horizon": 30_000},
 }
-LABELS = {
-    "alb-norm": "ALB-Norm",
-    "oful-plus": "OFUL+ told the bound",
-    "oracle": "oracle",
-    "lints": "LinTS",
-    "albatross": "Albatross",
-    "alb-norm-no-biases": "ALB-Norm, all biases 0",
-    "alb-dim": "ALB-Dim",
-    "oful": "OFUL on all coordinates",
-    "albatross-dim": "AlbatrossDim, far fewer rounds",
-    "alb-dim-suplinrel": "ALB-Dim",
-    "suplinrel-full": "SupLinRel on all features",
-    "suplinrel-oracle": "oracle",
-}
-# Who adapts, who does not and who need not have one colour each throughout.
-_SAME_COLOUR = {
-    "alb-norm-no-biases": "alb-norm",
-    "alb-dim": "alb-norm",
-    "alb-dim-suplinrel": "alb-norm",
-    "oful": "oful-plus",
-    "suplinrel-full": "oful-plus",
-    "suplinrel-oracle": "oracle",
-    "albatross-dim": "albatross",
-}
-_LOUD = ("alb-norm", "oful-plus", "oracle")  # and those of their colours
 
 
 class Sweep(NamedTuple):
@@ -92,16 +61,6 @@ class Sweep(NamedTuple):
 
     x: np.ndarray  # (n,)
     regret: dict[str, np.ndarray]  # (trials, n)
-
-
-class Slope(NamedTuple):
-    """Of the line fitted to log regret against log x."""
-
-    mean: float
-    margin: float | None  # half of its 95 % interval; one trial has none
-
-    def __str__(self) -> str:
-        return f"{self.mean:z.2f}" if self.margin is None else f"{self.mean:z.2f} ± {self.margin:.2f}"
 
 
 def finals(values: list[Any], played: list[dict[str, Run]]) -> Sweep:
@@ -113,17 +72,6 @@ def finals(values: list[Any], played: list[dict[str, Run]]) -> Sweep:
 def over_time(runs: Mapping[str, Run]) -> Sweep:
     """One run, at the rounds that were recorded."""
     return Sweep(next(iter(runs.values())).rounds, {name: run.regret for name, run in runs.items()})
-
-
-def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
-    """Least squares trial by trial, then the mean over trials: values of one trial share their luck.
-
-    >>> x = np.array([1.0, 10.0, 100.0])
-    >>> str(slope(x, np.array([3.0 * x**0.4, 5.0 * x**0.6])))
-    '0.50 ± 1.27'
-    """
-    each = exponents(x, regret)
-    return Slope(float(each.mean()), margin(each) if len(each) > 1 else None)
 
 
 # ------------------------------------------------------------------------------------------------- what is played
@@ -219,21 +167,19 @@ def against_rounds_nested(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 class Part(NamedTuple):
     """One quantity against which regret is measured."""
 
-    name: str
-    axis: str
     problem: str  # whose settings
     sweep: Callable[..., Sweep]
     varied: str | None = None  # the setting that changes; None: the rounds
 
 
 PARTS = {
-    "norm": Part("the norm", r"norm of $\theta^*$, told {norm_bound:g}", "mixture", against_norm, "theta_norm"),
-    "bound": Part("the bound", "bound told, for a norm of {theta_norm:g}", "mixture", against_bound, "norm_bound"),
-    "rounds-mixture": Part("T, arms with biases", "round", "mixture", against_rounds_mixture),
-    "dim": Part("d", "$d$, with {sparsity} coordinates in use", "ball", against("dim", "dims"), "dim"),
-    "sparsity": Part("d*", "$d^*$, of {dim} coordinates", "ball", against("sparsity", "sparsities"), "sparsity"),
-    "rounds-ball": Part("T, unit ball", "round", "ball", against_rounds_ball),
-    "rounds-nested": Part("T, nested maps", "round", "nested", against_rounds_nested),
+    "norm": Part("mixture", against_norm, "theta_norm"),
+    "bound": Part("mixture", against_bound, "norm_bound"),
+    "rounds-mixture": Part("mixture", against_rounds_mixture),
+    "dim": Part("ball", against("dim", "dims"), "dim"),
+    "sparsity": Part("ball", against("sparsity", "sparsities"), "sparsity"),
+    "rounds-ball": Part("ball", against_rounds_ball),
+    "rounds-nested": Part("nested", against_rounds_nested),
 }
 
 
@@ -258,7 +204,7 @@ def theorem_3(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
     return bounds.theorem_3(rounds, smallest=settings["magnitude"], **given)
 
 
-_THEOREMS: dict[str, Callable[..., np.ndarray]] = {"mixture": theorem_1, "ball": theorem_2, "nested": theorem_3}
+_CURVES: dict[str, Callable[..., np.ndarray]] = {"mixture": theorem_1, "ball": theorem_2, "nested": theorem_3}
 _NUMBERS = {"mixture": "Theorem 1", "ball": "Theorem 2", "nested": "Theorem 3"}
 _ADAPTIVE = {"mixture": "alb-norm", "ball": "alb-dim", "nested": "alb-dim-suplinrel"}
 _NO_TIME = 1e-12  # after so many rounds a bound is what it starts with
@@ -270,7 +216,7 @@ def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray
     here = settings[kind]
     last = here["horizon"] if "horizon" in here else dim_regret.phase_ends(here)[-1]
     points = [(here, value) if varied is None else ({**here, varied: value}, last) for value in x]
-    return np.array([np.diff(_THEOREMS[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
+    return np.array([np.diff(_CURVES[kind](given, [_NO_TIME, rounds]))[0] for given, rounds in points])
 
 
 def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np.ndarray:
@@ -279,112 +225,10 @@ def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np
     return curve * sweep.regret[_ADAPTIVE[PARTS[part].problem]][:, -1].mean() / curve[-1]
 
 
-def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
-    """Of the theorem about this kind of problem, with these settings."""
-    common = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
-    if kind == "mixture":
-        keys = ("n_arms", "dim", "epoch_length", "norm_bound", "horizon")
-        return bounds.check(**common, **{key: settings[key] for key in keys})
-    if kind == "ball":
-        dim = settings["dim"]
-        length = math.sqrt(dim) if settings["exploration"] == "gaussian" else 1.0
-        least = {reading: bounds.first_phase(dim, reading=reading, **common) for reading in bounds.READINGS}
-        found = [Condition("exploration of norm at most 1", length <= 1.0, length, 1.0)]
-    else:
-        common |= {"n_arms": settings["n_arms"], "horizon": settings["horizon"]}
-        dim = max(settings["dims"])
-        least = {each: bounds.first_phase_finite(dim, reading=each, **common) for each in bounds.FINITE_READINGS}
-        found = []
-    given = settings["first_phase"]
-    return [
-        Condition(f"T_0, {reading} reading", given >= needed, given, needed) for reading, needed in least.items()
-    ] + found
-
-
-# ------------------------------------------------------------------------------------------------ what is said of it
-
-_FLAT = 0.1  # a slope up to this is called flat: regret grows by a quarter while x grows tenfold
-
-
-def grows(statement: str, sweep: Sweep, name: str) -> dict[str, Any]:
-    """The claim that a policy's regret grows with x."""
-    found, means = slope(sweep.x, sweep.regret[name]), sweep.regret[name].mean(axis=0)
-    value = f"slope {found}; {means[0]:,.0f} at {sweep.x[0]:g}, {means[-1]:,.0f} at {sweep.x[-1]:g}"
-    if not (np.diff(means) > 0.0).all():
-        value += f", least {means.min():,.0f} at {sweep.x[means.argmin()]:g}"
-    return claim(statement, found.mean - (found.margin or 0.0) > 0.0, value, "slope above 0")
-
-
-def is_flat(statement: str, sweep: Sweep, name: str, other: str) -> dict[str, Any]:
-    """The claim that a policy's regret does not grow with x, while that of another does."""
-    found, beside = (slope(sweep.x, sweep.regret[each]) for each in (name, other))
-    value = f"slope {found}, {LABELS[other]} {beside}"
-    return claim(statement, found.mean <= _FLAT, value, f"slope at most {_FLAT:g}")
-
-
-def nearer_to_oracle(sweep: Sweep, told: float) -> dict[str, Any]:
-    """The claim that not knowing the norm costs ALB-Norm less than OFUL+."""
-    alb, given, oracle = (sweep.regret[name].mean(axis=0) for name in ("alb-norm", "oful-plus", "oracle"))
-    return claim(
-        f"told {told:g}, ALB-Norm stays nearer to the oracle than OFUL+ at every norm below {told:g}",
-        bool((alb < given)[sweep.x < told].all()),
-        "times the oracle's regret: "
-        + ", ".join(
-            f"{a:.2f} and {g:.2f} at {x:g}" for x, a, g in zip(sweep.x, alb / oracle, given / oracle, strict=True)
-        ),
-        "ALB-Norm below OFUL+",
-    )
-
-
-def about_theorem(kind: str, sweep: Sweep, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Whether regret grows as the theorem's curve does, and whether the theorem speaks of this problem at all."""
-    name, number = _ADAPTIVE[kind], _NUMBERS[kind]
-    regret = sweep.regret[name]
-    found, curve = slope(sweep.x, regret), promise(f"rounds-{kind}", sweep.x, settings)
-    allowed = slope(sweep.x, curve[None])
-    whole = float(_THEOREMS[kind](settings[kind], sweep.x[-1]))
-    checked = conditions(kind, settings[kind])
-    notes = [f"{'holds' if each.holds else 'fails'}: {each.statement} ({_versus(each)})" for each in checked]
-    return [
-        claim(
-            f"{LABELS[name]}'s regret grows with T no faster than {number}'s curve",
-            found.mean - (found.margin or 0.0) <= allowed.mean,
-            f"slope {found}, the curve's {allowed}; at T = {sweep.x[-1]:.3g} regret is {regret[:, -1].mean():.3g}, "
-            f"the whole bound {whole:.2g}",
-            "a slope of at most the curve's",
-        ),
-        claim(f"the conditions of {number} hold here", all(c.holds for c in checked), "; ".join(notes), "all"),
-    ]
-
-
-def _versus(condition: Condition) -> str:
-    given, needed = (f"{x:,.0f}" if x < 1e6 else f"{x:.1e}" for x in (condition.given, condition.needed))
-    return f"{given}, needs {needed}"
-
-
-def claims(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the paper says of scaling, measured."""
-    norm, bound, dim, used = (sweeps[part] for part in ("norm", "bound", "dim", "sparsity"))
-    found = [
-        grows("ALB-Norm's regret grows with the norm", norm, "alb-norm"),
-        grows("without biases ALB-Norm's regret grows with the norm", norm, "alb-norm-no-biases"),
-        nearer_to_oracle(norm, settings["mixture"]["norm_bound"]),
-        is_flat("ALB-Norm's regret does not grow with the bound", bound, "alb-norm", "oful-plus"),
-        grows("OFUL+'s regret grows with the bound", bound, "oful-plus"),
-        is_flat("ALB-Dim's regret does not grow with d", dim, "alb-dim", "oful"),
-        grows("OFUL's regret grows with d", dim, "oful"),
-        grows("ALB-Dim's regret grows with d*", used, "alb-dim"),
-    ]
-    for kind in _THEOREMS:
-        found += about_theorem(kind, sweeps[f"rounds-{kind}"], settings)
-    return found
-
-
 def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
     """A policy's entry in the summary: its regret at the largest x, and its slope."""
     found = slope(sweep.x, sweep.regret[name])
-    label = f"{LABELS[name]}, against {PARTS[part].name}"
-    return {"label": label, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
+    return {"policy": name, "part": part, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
 
 
 def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -403,64 +247,6 @@ def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str,
     return dict(zip(("part", "policy", "x", "trial", "regret"), map(np.array, zip(*rows, strict=True)), strict=True))
 
 
-# ---------------------------------------------------------------------------------------------------- how it looks
-
-
-def plot_part(axes: Axes, part: str, sweep: Sweep, settings: Mapping[str, Any]) -> None:
-    """Regret against one quantity on log axes; below it who is who, and the slopes."""
-    kind = PARTS[part].problem
-    for name, regret in sweep.regret.items():
-        base = _SAME_COLOUR.get(name, name)
-        label, quiet = f"{LABELS[name]}: {slope(sweep.x, regret)}", base not in _LOUD or "no-biases" in name
-        figures.draw_band(
-            axes, sweep.x, regret, label=label, colour=figures.colour(base), quiet=quiet, marker="" if quiet else "o"
-        )
-    curve = promise_to_scale(part, sweep, settings)
-    label = f"{_NUMBERS[kind]}, shape only: {slope(sweep.x, curve[None])}"
-    axes.plot(sweep.x, curve, ":", color="#333333", linewidth=1.4, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    if PARTS[part].varied:
-        axes.set_xticks(sweep.x, [f"{x:g}" for x in sweep.x])
-        axes.xaxis.set_minor_locator(NullLocator())
-    for axis in (axes.yaxis,) if PARTS[part].varied else (axes.xaxis, axes.yaxis):
-        low, high = axis.get_view_interval()
-        if high < 100.0 * low:  # too short for powers of ten alone
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_minor_locator(NullLocator())
-            figures.thousands(axis)
-    axes.set_xlabel(PARTS[part].axis.format(**settings[kind]))
-    axes.set_title(f"Against {PARTS[part].name}")
-    axes.legend(loc="upper left", bbox_to_anchor=(-0.04, -0.16), frameon=False)
-
-
-def explain(axes: Axes, trials: int, settings: Mapping[str, Any]) -> None:
-    """What the numbers are, and which conditions of the theorems hold."""
-    interval = f"with its\n95 % interval over {trials} trials; bands: one sd." if trials > 1 else "in one trial."
-    lines = [f"After a name: the slope of regret on log axes, {interval}"]
-    lines += ["Dotted: what of a theorem's bound grows with T,\nscaled to meet the adaptive policy's last point."]
-    lines += [f"AlbatrossDim plays no blocks: {settings['ball']['horizon_without_blocks']:,} rounds."]
-    for kind, number in _NUMBERS.items():
-        lines.append(f"\n{number} is proved for")
-        for each in conditions(kind, settings[kind]):
-            lines.append(f"  {'✓' if each.holds else '✗'} {each.statement}\n       {_versus(each)}")
-    axes.axis("off")
-    axes.set_title("How to read this")
-    axes.text(0.0, 0.99, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.35)
-
-
-def plot(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> Figure:
-    """A plot for every part, and what the theorems ask for."""
-    figure, cells = figures.new_figure(4, rows=2, widths=(0.82,) * 4, height=9.2)
-    explain(cells.pop(3), len(sweeps["norm"].regret["oracle"]), settings)
-    for axes, (part, sweep) in zip(cells, sweeps.items(), strict=True):
-        plot_part(axes, part, sweep, settings)
-    figure.set_layout_engine("constrained", hspace=0.06, wspace=0.04)
-    cells[0].set_ylabel("cumulative regret")
-    cells[3].set_ylabel("cumulative regret")
-    return figure
-
-
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """All parts, one after the other."""
     sweeps = {name: part.sweep(settings[part.problem], trials=trials, seed=seed) for name, part in PARTS.items()}
@@ -468,21 +254,18 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
         policies={
             f"{name}, {part}": describe(part, sweep, name) for part, sweep in sweeps.items() for name in sweep.regret
         },
-        claims=claims(sweeps, settings),
         curves=table(sweeps, settings),
-        draw=lambda: plot(sweeps, settings),
     )
 
 
 PANELS = {
     "scaling": Panel(
         "scaling",
-        "regret against norm, bound, d, d* and T",
+        __name__,
         SETTINGS,
         run,
         trials=6,
         quick_trials=2,
-        measure="regret at the largest x",
         seconds=240.0,
         quick_settings=QUICK,
     ),

@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 
 from albatross import Fleet, datasets, policies
-from albatross.experiments.panel import Outcome, Panel, claim, spread
+from albatross.datasets.files import fingerprint
+from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.normals import fill_normal
-from albatross.report.figures import style as figures
 from albatross.simulation import progress_bar, streams
-from albatross.store.identity import fingerprint
 
 SETTINGS: dict[str, Any] = {
     "users": 200,
@@ -36,13 +33,6 @@ SETTINGS: dict[str, Any] = {
     "noise_sd": 0.5**0.5,
     "epoch_length": 100,
     "delta": 0.1,
-}
-LABELS = {
-    "alb-norm": "ALB-Norm",
-    "oful-plus": "OFUL+, one bound for all",
-    "osom": "OSOM, one bound for all",
-    "lints": "LinTS",
-    "ucb": "UCB, blind to contexts",
 }
 
 
@@ -151,6 +141,7 @@ def contenders(settings: Mapping[str, Any], population: Population) -> dict[str,
         "osom": policies.OSOM(**bound, **told),
         "lints": policies.LinTS(sigma=population.noise_sd),
         "ucb": policies.UCB(**told),
+        "albatross": policies.Albatross(),
     }
 
 
@@ -203,33 +194,17 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """As many populations as trials."""
     with progress_bar(trials * settings["rounds"], None) as advance:
         populations = [play(settings, trial=trial, seed=seed, advance=advance) for trial in range(trials)]
-    totals = {name: np.array([each.regret[name].sum() for each in populations]) for name in LABELS}
-    ranks = [float(spearmanr(each.norms, each.estimates).statistic) for each in populations]
-    shares = totals["alb-norm"] / totals["oful-plus"]
-    claims = [
-        claim(
-            "ALB-Norm for every user costs less than OFUL+ with one common bound",
-            bool((shares < 1.0).all()),
-            f"{100 * shares.mean():.0f} % of its regret over all users",
-            "less in every population",
-        ),
-        claim(
-            "the estimated norms rank the users",
-            min(ranks) >= 0.8,
-            f"Spearman's correlation with the true norms is at least {min(ranks):.2f}",
-            "at least 0.8",
-        ),
-    ]
+    totals = {name: np.array([each.regret[name].sum() for each in populations]) for name in populations[0].regret}
     norms = np.concatenate([each.norms for each in populations])
     entries = {}
-    for name, label in LABELS.items():
+    for name in totals:
         each_user = np.concatenate([each.regret[name] for each in populations])
         entries[name] = {
-            "label": label,
+            "policy": name,
             **spread(totals[name]),
             "per_user": {title: float(each_user[rows].mean()) for title, rows in thirds(norms).items() if rows.any()},
         }
-    return Outcome(entries, claims, table(populations), lambda: plot(populations))
+    return Outcome(entries, table(populations))
 
 
 def thirds(norms: np.ndarray) -> dict[str, np.ndarray]:
@@ -248,57 +223,21 @@ def table(populations: list[Played]) -> dict[str, np.ndarray]:
     parts = [
         (name, number, user, norm, regret, estimate if name == "alb-norm" else np.nan)
         for number, each in enumerate(populations)
-        for name in LABELS
+        for name in each.regret
         for user, (norm, regret, estimate) in enumerate(zip(each.norms, each.regret[name], each.estimates, strict=True))
     ]
     names = ("policy", "population", "user", "norm", "regret", "norm_bound")
     return dict(zip(names, map(np.array, zip(*parts, strict=True)), strict=True))
 
 
-def plot(populations: list[Played]) -> Figure:
-    """Regret against the user's norm, and the estimated norm against the true one."""
-    figure, (left, right) = figures.new_figure(2, widths=(1.25, 1.0), height=4.2)
-    norms = np.concatenate([each.norms for each in populations])
-    for position, (name, label) in enumerate(LABELS.items()):
-        regret = np.concatenate([each.regret[name] for each in populations])
-        colour = figures.colour(name, position)
-        left.plot(norms, regret, ".", color=colour, markersize=2.5, alpha=0.3, markeredgewidth=0)
-        middles, means = smoothed(norms, regret)
-        left.plot(middles, means, color=colour, linewidth=2.2 if name == "alb-norm" else 1.5, label=label)
-    left.set_yscale("log")
-    left.set_xlabel(r"norm of the user's $\theta$")
-    left.set_ylabel("regret of the user")
-    left.set_title("What a user costs")
-    title = f"dots: {len(norms):,} users, lines: means"
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5, title=title)
-    figures.thousands(left.yaxis)
-    estimates = np.concatenate([each.estimates for each in populations])
-    right.plot(norms, estimates, ".", color=figures.colour("alb-norm"), markersize=3, alpha=0.5, markeredgewidth=0)
-    right.plot([0.0, norms.max()], [0.0, norms.max()], ":", color="#555555", linewidth=1.2, label="the norm itself")
-    right.set_xlabel(r"norm of the user's $\theta$")
-    right.set_ylabel("ALB-Norm's last bound")
-    right.set_ylim(bottom=0.0)
-    right.set_title("What ALB-Norm finds")
-    right.legend(loc="lower right")
-    return figure
-
-
-def smoothed(norms: np.ndarray, regret: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean regret of the users without an interest, and of the others in eight groups of similar norm."""
-    order = np.argsort(norms, kind="stable")
-    groups = [part for part in (order[norms[order] == 0.0], *np.array_split(order[norms[order] > 0.0], 8)) if part.size]
-    return np.array([norms[part].mean() for part in groups]), np.array([regret[part].mean() for part in groups])
-
-
 PANELS = {
     "users": Panel(
         "users",
-        "a bandit for every user",
+        __name__,
         SETTINGS,
         run,
         trials=5,
         quick_trials=1,
-        measure="regret of all users",
         seconds=20.0,
     ),
 }

@@ -5,15 +5,18 @@ The same results give the same page, byte for byte: it carries no date and no du
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from albatross.report import claims, interactive
+from albatross.report import claims
+from albatross.report.claims.engine import MISSING, OURS, PAPERS, VERDICTS, Result
+from albatross.report.figures import panels, race
 from albatross.report.tables import policy_rows
+from albatross.report.wording import short, wanted
 from albatross.store.files import write_text
 from albatross.store.results import Stored
 
@@ -44,9 +47,14 @@ CAPTIONS = {
 
 
 def write_report(folder: Path) -> Path:
-    """Write report.html into a results folder, from what the folder holds; returns its path."""
-    path = folder / "report.html"
-    write_text(path, render(Stored(folder)))
+    """Write report.html and all figures into a results folder, from what is stored there; returns the page's path.
+
+    Nothing is run.
+    """
+    stored, path = Stored(folder), folder / "report.html"
+    page = render(stored)
+    panels.write_figures(stored)
+    write_text(path, page)
     return path
 
 
@@ -66,52 +74,69 @@ def render(stored: Stored) -> str:
     templates.filters["short"] = short
     templates.filters["wanted"] = wanted
     results = claims.measured(stored)
-    verdicts = [claims.HOLDS, claims.CHANGED, claims.FAILS, claims.MISSING]
     return templates.get_template("report.html").render(
         plotly=get_plotlyjs(),
-        results=results,
-        counts={verdict: sum(each.verdict == verdict for each in results) for verdict in verdicts},
-        panels=[_section(stored, name) for name in stored.summaries],
+        there=[*stored.summaries, *["race"] * bool(stored.standings)],
+        groups=[_group(results, whose) for whose in _GROUPS],
+        extent=_extent(stored),
+        panels=[_section(stored, name, results) for name in stored.summaries],
         race=_race(stored),
         runs=_runs(stored),
         doubts=_doubts(stored),
     )
 
 
-def short(value: float) -> str:
-    """Three digits, with commas where it is long.
-
-    >>> short(2.3841), short(458_200.0), short(-0.26)
-    ('2.38', '458,200', '-0.26')
-    """
-    return f"{value:,.0f}" if abs(value) >= 1_000.0 else f"{value:.3g}"
-
-
-def wanted(limits: tuple[float, float]) -> str:
-    """A range in words.
-
-    >>> wanted((1.5, 3.0)), wanted((5.0, math.inf)), wanted((-math.inf, 2.0))
-    ('1.5 to 3', 'at least 5', 'at most 2')
-    """
-    low, high = limits
-    if math.isinf(high):
-        return f"at least {short(low)}"
-    return f"at most {short(high)}" if math.isinf(low) else f"{short(low)} to {short(high)}"
+_GROUPS = {
+    PAPERS: (
+        "claims",
+        "The paper's claims",
+        "Every claim that the paper makes of an experiment or proves, with the words that were judged. The default "
+        "reading stands first. To hold plainly, a claim must hold to the letter.",
+    ),
+    OURS: (
+        "questions",
+        "Our own questions",
+        "What the paper does not claim and a reader may want to know. These are not counted among its claims.",
+    ),
+}
 
 
-def _section(stored: Stored, name: str) -> dict[str, Any]:
+def _group(results: Sequence[Result], whose: str) -> dict[str, Any]:
+    """The paper's claims or ours, those that were not run apart."""
+    id, title, about = _GROUPS[whose]
+    mine = [result for result in results if result.claim.whose == whose]
+    return {
+        "id": id,
+        "title": title,
+        "about": about,
+        "counts": {verdict: sum(each.verdict == verdict for each in mine) for verdict in VERDICTS},
+        "run": [each for each in mine if each.verdict != MISSING],
+        "not_run": [each for each in mine if each.verdict == MISSING],
+    }
+
+
+def _extent(stored: Stored) -> str:
+    """How much was run."""
+    trials = [summary["trials"] for summary in stored.summaries.values()]
+    least, most = min(trials, default=0), max(trials, default=0)
+    numbers = f"{least} to {most} trials" if least < most else f"{most} trial{'s' * (most > 1)}"
+    panels = [f"{len(trials)} panel{'s' * (len(trials) > 1)} of {numbers}"] if trials else []
+    return f"Run: {' and '.join([*panels, *['the race'] * bool(stored.standings)])}."
+
+
+def _section(stored: Stored, name: str, results: Sequence[Result]) -> dict[str, Any]:
     """What the template needs of a panel."""
     summary = stored.summaries[name]
     headings, rows = policy_rows(summary)
     return {
         "name": name,
-        "title": summary["title"],
+        "title": panels.title(name),
         "caption": CAPTIONS.get(name, ""),
         "trials": summary["trials"],
-        "figures": interactive.panel_figures(stored, name),
+        "figures": panels.plots(stored, name),
         "headings": headings,
         "rows": rows,
-        "claims": summary["claims"],
+        "judged": [each for each in results if name in each.claim.panels and each.verdict != MISSING],
         "settings": summary["settings"],
     }
 
@@ -125,7 +150,7 @@ def _race(stored: Stored) -> list[dict[str, Any]]:
         found.append(
             {
                 "title": title,
-                "figure": interactive.race_figure(lines),
+                "figure": race.plot(lines),
                 "lines": lines,
                 "worst_on": worst_on,
                 "problems": [stored.races[name] for name in names if name in stored.races],
@@ -151,7 +176,8 @@ def _doubts(stored: Stored) -> list[str]:
     found = []
     few = [name for name, summary in stored.summaries.items() if summary["trials"] < 5]
     if few:
-        found.append(f"Fewer than 5 trials were run of {_listed(few)}: intervals are wide, or there are none.")
+        which = "each panel" if len(few) == len(stored.summaries) > 1 else _listed(few)
+        found.append(f"Fewer than 5 trials were run of {which}: intervals are wide, or there are none.")
     if len(_runs(stored)) > 1:
         found.append("Not everything here was made with the same seed and versions; the end of the page says what was.")
     return found

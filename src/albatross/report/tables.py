@@ -6,21 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from albatross.report.claims.engine import CHANGED, FAILS, HOLDS, MISSING, OURS, PAPERS, Result
+from albatross.report.figures import panels
+from albatross.report.wording import short, wanted
 
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Headings and a row a policy: its final number, and what else its entry holds, by epoch and by kind of user."""
+    panel = summary["panel"]
     entries = [each for entry in summary["policies"].values() for each in entry.get("by_norm", {"": entry}).values()]
     epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]
     kinds = list(dict.fromkeys(kind for entry in entries for kind in entry.get("per_user", {})))
     several = summary["trials"] > 1
     sloped = any("slope" in entry for entry in entries)
-    headings = ["policy", summary["measure"], *["sd"] * several, *kinds]
+    headings = ["policy", panels.measure(panel), *["sd"] * several, *kinds]
     headings += [*["slope"] * sloped, *["over epochs"] * any(epochs)]
     rows = []
     for entry, values in zip(entries, epochs, strict=True):
-        cells = [entry["label"], f"{entry['final_mean']:,.0f}"]
+        cells = [panels.label(panel, entry), f"{entry['final_mean']:,.0f}"]
         cells += [f"{entry['final_sd']:,.0f}"] * several
         cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
         cells += [f"{entry['slope']['mean']:z.2f}" if "slope" in entry else ""] * sloped
@@ -31,7 +37,7 @@ def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 def policy_table(summary: Mapping[str, Any]) -> Table:
     """The final number of every policy of a panel."""
-    table = Table(title=f"Panel {summary['panel']}: {summary['title']}", title_justify="left", box=None)
+    table = Table(title=f"Panel {summary['panel']}: {panels.title(summary['panel'])}", title_justify="left", box=None)
     headings, rows = policy_rows(summary)
     for name in headings:
         words = name in ("policy", "over epochs")
@@ -41,12 +47,23 @@ def policy_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def print_panel(console: Console, summary: Mapping[str, Any]) -> None:
-    """A panel's table and its claims."""
-    console.print(policy_table(summary))
-    for claim in summary["claims"]:
-        mark = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
-        console.print(f"  {mark}  {claim['statement']}: {claim['value']} (wanted: {claim['wanted']})", highlight=False)
+_COLOURS = {HOLDS: "green", CHANGED: "yellow", FAILS: "red"}
+
+
+def print_claims(console: Console, results: Sequence[Result]) -> None:
+    """Verdicts with their numbers, the paper's claims first; nothing of what was not run."""
+    for whose, title in ((PAPERS, "The paper's claims"), (OURS, "Our own questions")):
+        found = [each for each in results if each.claim.whose == whose and each.verdict != MISSING]
+        if found:
+            console.print(f"[bold]{title}[/]", highlight=False)
+        for result in found:
+            verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]"
+            console.print(f"  {verdict}  {escape(result.claim.statement)}", highlight=False)
+            for reading in result.readings:
+                numbers = ", ".join(f"{each.what} {short(each.value)}" for each in reading.measured)
+                ranges = " or ".join(dict.fromkeys(wanted(each.wanted) for each in reading.measured))
+                line = f"      {reading.name}: {result.claim.quantity}: {numbers} (wanted: {ranges})"
+                console.print(escape(line), highlight=False)
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from albatross.closure import digest
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
-FORMAT = 1
+FORMAT = 2
 
 
 def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, Any]:
@@ -31,12 +29,6 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
 def signed(found: Mapping[str, Any]) -> dict[str, Any]:
     """An identity as it is stored, with the version of this library, which two same results may differ in."""
     return {**found, "versions": {"albatross": version("albatross"), **found["versions"]}}
-
-
-def fingerprint(path: Path) -> str:
-    """Of a file's content: results on other data are other results, whatever the file's name."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,25 +15,12 @@ from typing import Any
 import numpy as np
 
 from albatross.store.identity import FORMAT, differences
-from albatross.store.tables import read_table
+from albatross.store.tables import read_table, write_table
 
-FILES = ("summary.json", "curves.parquet", "figure.png", "figure.pdf")
+FILES = ("summary.json", "curves.parquet")
 _ASIDE = ".panel-"  # of a folder that is being written
 # As the paper has them, then what goes beyond it.
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
-
-# What panels (g) and (h) call their data and their readings.
-SOURCES = {
-    "yandex": "Yandex sample",
-    "generated": "generated stand-in",
-    "yahoo": "Yahoo!'s set2.test.txt",
-    "data": "your data",
-}
-MODES = {
-    "bootstrap": "rows, with a true model and fresh noise",
-    "rating": "ill-posed: a row's own rating",
-    "centroid": "ill-posed: the paper's centroids",
-}
 
 
 def check_writable(out: Path) -> None:
@@ -70,17 +57,14 @@ def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
     return f"{folder} was made with {', '.join(differences(summary, wanted))}"
 
 
-def write_panel(folder: Path, summary: Mapping[str, Any], write_files: Callable[[Path], None]) -> None:
-    """Write a panel's folder: `write_files` gets one to fill, and it is renamed at the end.
-
-    A run that is killed leaves nothing that a later one would trust.
-    """
+def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, np.ndarray]) -> None:
+    """Write a panel's folder aside, and rename it: a run that is killed leaves nothing that a later one would trust."""
     out = folder.parent
     _remove_old_leavings(out)
     aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
     try:
         aside.chmod(0o755)
-        write_files(aside)
+        write_table(curves, aside / "curves.parquet")
         (aside / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
         for path in aside.iterdir():
             with open(path, "rb+") as file:
@@ -149,8 +133,9 @@ class Stored:
         families = {family["family"]: family for family in map(_read, paths)}
         return dict(sorted(families.items()))
 
-    def __contains__(self, panel: str) -> bool:
-        return panel in self.summaries
+    def __contains__(self, part: str) -> bool:
+        """Whether a panel, or the race, is there."""
+        return part in self.summaries or (part == "race" and bool(self.races))
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
         """The columns that a query of a panel's table, called `curves`, gives."""

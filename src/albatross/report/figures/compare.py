@@ -15,7 +15,8 @@ def plot(runs: Mapping[str, Run], title: str) -> Figure:
     figure, (axes,) = style.new_figure(1, widths=(1.5,), height=4.2)
     curves = {name: run.regret for name, run in runs.items()}
     first = next(iter(runs.values()))
-    style.draw_regret(axes, first.rounds, curves, {name: name for name in runs}, loud=list(runs))
+    looks = {name: style.Look(name, style.colour(name, position)) for position, name in enumerate(runs)}
+    style.draw_regret(axes, first.rounds, curves, looks)
     axes.set_title(title)
     style.explain_band(axes, len(first.regret), loc="upper left")
     return figure

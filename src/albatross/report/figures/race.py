@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from albatross.report.figures import style
-from albatross.store.results import Stored
+from albatross.report.figures import plots, style
+from albatross.report.figures.plots import Plot
 
 
-def plot(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Ratio to the best on every problem as dots, policies sorted by their worst; one plot a family of problems."""
+def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Ratio to the best on every problem as dots, policies sorted by their worst; one plot per family of problems."""
     longest = max(len(lines) for lines in families.values())
     figure, places = style.new_figure(len(families), widths=[1.2] * len(families), height=1.2 + 0.27 * longest)
     for axes, (title, lines) in zip(places, families.items(), strict=True):
         for height, line in enumerate(reversed(lines)):
             ours = line["name"].startswith("albatross")
-            colour = "#D55E00" if ours else "#0072B2"
+            colour = style.RED if ours else style.BLUE
             values = np.array(list(line["ratios"].values()))
             axes.plot(values, np.full(values.size, height), "o", color=colour, markersize=4, alpha=0.55, mec="none")
             axes.plot([line["mean"]], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
@@ -41,10 +41,35 @@ def plot(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     return figure
 
 
-def write(stored: Stored) -> None:
-    """Draw the standings of all families that are stored."""
-    for suffix in ("png", "pdf"):
-        style.save(lambda: plot(stored.standings), stored.folder / "race" / f"figure.{suffix}")
+def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
+    """The ratio to the best on every problem as dots, the policy with the smallest worst ratio on top."""
+    data = []
+    for line in reversed(lines):
+        colour = style.RED if line["name"].startswith("albatross") else style.BLUE
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": plots.numbers(list(line["ratios"].values())),
+                "y": [line["name"]] * len(line["ratios"]),
+                "text": list(line["ratios"]),
+                "hovertemplate": "%{text}: %{x}<extra>%{y}</extra>",
+                "marker": {"color": colour, "size": 8, "opacity": 0.55},
+                "showlegend": False,
+            }
+        )
+    means = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": plots.numbers([line["mean"] for line in reversed(lines)]),
+        "y": [line["name"] for line in reversed(lines)],
+        "name": "geometric mean",
+        "hovertemplate": "mean %{x}<extra>%{y}</extra>",
+        "marker": {"color": style.GREY, "size": 14, "symbol": "line-ns-open", "line": {"width": 2}},
+    }
+    ratios = [ratio for line in lines for ratio in line["ratios"].values()]
+    axes = plots.log_axis("regret / that of the best policy", ratios), plots.axis("", type="category")
+    return Plot("One dot per problem", [*data, means], {**plots.layout(*axes), "height": 150 + 26 * len(lines)})
 
 
 def short(ratio: float) -> str:

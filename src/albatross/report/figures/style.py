@@ -1,10 +1,10 @@
-"""How figures look: one colour a policy throughout, bands that the legend explains, PNG and PDF."""
+"""How figures look: one colour per policy throughout, bands that the legend explains, PNG and PDF."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -15,17 +15,31 @@ from matplotlib.ticker import FuncFormatter
 from albatross.store.files import replacing
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
+RED, BLUE, GREEN, PINK, ORANGE, SKY = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+WINE, GREY, SILVER = "#882255", "#8a8a8a", "#999999"
+SERIES = (RED, BLUE, GREEN, PINK, ORANGE, SKY)
 COLOURS = {
-    "alb-norm": "#D55E00",
-    "oful-plus": "#0072B2",
-    "oracle": "#009E73",
-    "ucb": "#999999",
-    "lints": "#CC79A7",
-    "greedy": "#E69F00",
-    "osom": "#56B4E9",
+    "alb-norm": RED,
+    "oful-plus": BLUE,
+    "oracle": GREEN,
+    "ucb": SILVER,
+    "lints": PINK,
+    "greedy": ORANGE,
+    "osom": SKY,
+    "albatross": WINE,
     "uniform": "#000000",
 }
-_OTHER_COLOURS = ("#882255", "#332288", "#661100", "#AA4499", "#117733", "#44AA99")
+_OTHER_COLOURS = ("#332288", "#661100", "#AA4499", "#117733", "#44AA99")
+
+
+class Look(NamedTuple):
+    """How a policy is drawn: what plays the same part looks the same."""
+
+    label: str
+    colour: str
+    dash: str = "solid"  # on the page
+    quiet: bool = False  # in print: a bystander, dashed and thin
+
 
 _STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -77,12 +91,15 @@ def draw_band(
     axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.10 if quiet else 0.18, linewidth=0)
 
 
-def draw_regret(
-    axes: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], labels: Mapping[str, str], loud: Sequence[str]
-) -> None:
-    """Cumulative regret of several policies, those in `loud` in front."""
-    for position, (name, values) in enumerate(curves.items()):
-        draw_band(axes, rounds, values, label=labels[name], colour=colour(name, position), quiet=name not in loud)
+def draw_policy(axes: Axes, x: np.ndarray, curves: np.ndarray, look: Look, *, marker: str = "") -> None:
+    """A policy's band in its look."""
+    draw_band(axes, x, curves, label=look.label, colour=look.colour, quiet=look.quiet, marker=marker)
+
+
+def draw_regret(axes: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], looks: Mapping[str, Look]) -> None:
+    """Cumulative regret of several policies."""
+    for name, values in curves.items():
+        draw_policy(axes, rounds, values, looks[name])
     axes.set_xlabel("round")
     axes.set_ylabel("cumulative regret")
     thousands(axes.xaxis)
@@ -97,10 +114,11 @@ def explain_band(axes: Axes, trials: int, **legend: Any) -> None:
     axes.legend(title=title, title_fontsize=8, alignment="left", **legend)
 
 
-def save(draw: Callable[[], Figure], path: Path) -> None:
-    """Draw in the house style and write to `path`; a PDF carries no date, so the same results give the same file."""
+def save(draw: Callable[[], Figure], *paths: Path) -> None:
+    """Draw in the house style and write to each path; a PDF carries no date, so the same results give the same file."""
     with mpl.rc_context(_STYLE):
         figure = draw()
-        metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
-        with replacing(path) as file:
-            figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
+        for path in paths:
+            metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
+            with replacing(path) as file:
+                figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)

@@ -1,0 +1,127 @@
+"""What a claim is, and how stored results decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from albatross.store.results import Stored
+
+PAPERS, OURS = "the paper's", "ours"
+# What the paper reports it saw, what it proves, and what only we ask.
+EXPERIMENT, STATEMENT, QUESTION = "experiment", "statement", "question"
+VERDICTS = HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change", "does not hold", "not run"
+
+
+class Measured(NamedTuple):
+    """A number, its 95 % interval over trials (NaN for one trial) and the range in which the claim wants it."""
+
+    what: str
+    value: float
+    low: float
+    high: float
+    wanted: tuple[float, float]
+
+    @property
+    def holds(self) -> bool:
+        return self.wanted[0] <= self.value <= self.wanted[1]
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether an end of the wanted range lies within the interval."""
+        return any(self.low < end < self.high for end in self.wanted)
+
+
+class Reading(NamedTuple):
+    """One way to take the source's words, compared with its own rivals and oracle."""
+
+    name: str
+    measured: Sequence[Measured]
+    change: str = ""  # what it does differently from the words; empty: it takes them to the letter
+
+    @property
+    def holds(self) -> bool:
+        return all(each.holds for each in self.measured)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether other trials might well turn it."""
+        deciding = [each for each in self.measured if each.holds == self.holds]
+        return (any if self.holds else all)(each.doubtful for each in deciding)
+
+
+_Measure = Callable[[Stored], Sequence[Reading]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, whose it is, and how it is measured on stored results.
+
+    `measure` leaves out what was not run. It returns the default reading first; readings to the letter and others stand
+    beside it.
+    """
+
+    id: str
+    kind: str  # EXPERIMENT, STATEMENT or QUESTION
+    statement: str
+    panels: tuple[str, ...]  # each that is there adds numbers
+    quantity: str  # what the numbers are
+    measure: _Measure
+    quote: str = ""  # the source's own words; a question of ours has none
+    place: str = ""  # where they stand
+    criterion: str = ""  # why these words want this range, where they do not name it
+    proviso: str = ""  # under which the source says it
+    take_away: str = ""  # what a reader should remember, whatever the verdict
+
+    @property
+    def whose(self) -> str:
+        return OURS if self.kind == QUESTION else PAPERS
+
+
+def _claim(kind: str, statement: str, panels: Sequence[str], **words: str) -> Callable[[_Measure], Claim]:
+    def made(measure: _Measure) -> Claim:
+        return Claim(measure.__name__.replace("_", "-"), kind, statement, tuple(panels), measure=measure, **words)
+
+    return made
+
+
+# A claim is the function that measures it, decorated with its words; its id is the function's name.
+experiment, statement, question = (partial(_claim, kind) for kind in (EXPERIMENT, STATEMENT, QUESTION))
+
+
+class Result(NamedTuple):
+    """A claim with what was found."""
+
+    claim: Claim
+    verdict: str
+    readings: Sequence[Reading]
+    lacking: Sequence[str]  # panels that were not run
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether another set of trials might well give another verdict."""
+        letter = [each for each in self.readings if not each.change]
+        if self.verdict == HOLDS:
+            return all(each.doubtful for each in letter if each.holds)
+        if self.verdict == CHANGED:
+            return self.readings[0].doubtful
+        return any(each.doubtful for each in (*self.readings[:1], *letter))
+
+    @property
+    def change(self) -> str:
+        """What the reading that bears the claim out does differently from the words."""
+        return self.readings[0].change if self.verdict == CHANGED else ""
+
+
+def judge(claim: Claim, stored: Stored) -> Result:
+    """The verdict on one claim: the letter or, with its change stated, the default reading may bear it out."""
+    readings = [reading for reading in claim.measure(stored) if reading.measured]
+    if not readings:
+        verdict = MISSING
+    elif any(reading.holds and not reading.change for reading in readings):
+        verdict = HOLDS
+    else:
+        verdict = CHANGED if readings[0].holds else FAILS
+    return Result(claim, verdict, readings, [panel for panel in claim.panels if panel not in stored])

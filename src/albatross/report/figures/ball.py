@@ -1,0 +1,130 @@
+"""Panels (d), (e), (f): regret of ALB-Dim on the ball, and its active coordinates phase by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from albatross.policies.exploration import phase_lengths
+from albatross.report.figures import plots, style
+from albatross.report.figures.drawing import Content, Drawing
+from albatross.report.figures.regret import regret_plots
+from albatross.report.figures.rows import by_policy, groups, matrix
+from albatross.report.figures.style import Look
+
+LOOKS = {
+    "alb-dim": Look("ALB-Dim", style.RED),
+    "oful": Look("OFUL on all coordinates", style.BLUE),
+    "oracle": Look("oracle: OFUL told the support", style.GREEN),
+    "lints": Look("LinTS on all coordinates, redrawn at switches", style.PINK, quiet=True),
+}
+
+
+def draw_regret(content: Content) -> Figure:
+    """Regret on log axes, the phases marked."""
+    figure, (axes,) = style.new_figure(1, widths=(1.6,), height=4.0)
+    curves = by_policy(content.rows, along="round", value="regret")
+    rounds, settings = np.unique(content.rows["round"]), content.settings
+    for name, values in curves.items():
+        style.draw_policy(axes, rounds, values, LOOKS[name])
+    lengths = phase_lengths(settings["first_phase"], (25, 5), 2**53).sum(axis=1)
+    for end in np.cumsum(lengths[: settings["phases"] - 1]):
+        axes.axvline(end, color="#bbbbbb", linewidth=0.8, zorder=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    first = settings["first_phase"] / 4
+    axes.set_xlim(first, rounds[-1])
+    axes.set_ylim(bottom=0.5 * curves["oracle"].mean(axis=0)[rounds >= first][0])
+    axes.set_xlabel("round (grey lines: ends of phases)")
+    axes.set_ylabel("cumulative regret")
+    outside = ", exploration outside the ball" if settings["exploration"] == "gaussian" else ""
+    axes.set_title(f"{settings['sparsity']} of {settings['dim']} coordinates{outside}")
+    style.explain_band(axes, content.trials, loc="best")
+    return figure
+
+
+def _truth(rows: Mapping[str, np.ndarray]) -> int:
+    """How many coordinates matter."""
+    return int((rows["support_size"] - rows["false"] + rows["missed"])[0])
+
+
+def draw_refinement(content: Content) -> Figure:
+    """Sizes of the active sets on the left; on the right what is missed and what is there by mistake."""
+    figure, (left, right) = style.new_figure(2, height=3.6)
+    rows = content.rows
+    truth = _truth(rows)
+    for ((dim,), chosen), colour in zip(groups(rows, "dim").items(), (style.BLUE, style.RED), strict=False):
+        found = {name: matrix(rows, chosen, "trial", "phase", name) for name in ("support_size", "missed", "false")}
+        phases = np.arange(found["missed"].shape[1])
+        look: dict[str, Any] = {"colour": colour, "marker": "o"}
+        style.draw_band(left, phases, found["support_size"], label=f"d = {dim}", **look)
+        style.draw_band(right, phases, found["missed"], label=f"missed, d = {dim}", **look)
+        style.draw_band(right, phases, found["false"], label=f"false, d = {dim}", quiet=True, **{**look, "marker": "s"})
+        for axes in (left, right):
+            axes.set_xticks(phases)
+            axes.set_xlabel("phase")
+    left.axhline(truth, color="#555555", linestyle=":", linewidth=1.2, label=f"truth, {truth}")
+    left.set_yscale("log")
+    left.set_yticks([truth, 10, 20, 50, 100, 200, 500])
+    left.yaxis.set_minor_locator(NullLocator())
+    style.thousands(left.yaxis)
+    left.set_ylabel("active coordinates, $|D_i|$")
+    left.set_title("Active coordinates, exploration outside the ball")
+    right.set_yscale("symlog", linthresh=1)
+    style.thousands(right.yaxis)
+    right.set_ylim(-0.1, 1.5 * rows["dim"].max())
+    right.set_ylabel("coordinates")
+    right.set_title("Missed and false coordinates")
+    style.explain_band(left, content.trials, loc="upper right")
+    style.explain_band(right, content.trials, loc="upper right")
+    return figure
+
+
+def refinement_plots(content: Content) -> list[plots.Plot]:
+    """Active coordinates by phase; and those missed or active by mistake."""
+    rows = content.rows
+    sizes: list[dict[str, Any]] = []
+    mistakes: list[dict[str, Any]] = []
+    for position, ((dim,), chosen) in enumerate(groups(rows, "dim").items()):
+        look: dict[str, Any] = {"colour": style.SERIES[position % len(style.SERIES)], "markers": True}
+        for column, target in (("support_size", sizes), ("missed", mistakes), ("false", mistakes)):
+            values = matrix(rows, chosen, "trial", "phase", column)
+            what = {"support_size": "", "missed": "missed, ", "false": "false, "}[column]
+            dash = "dash" if column == "false" else "solid"
+            target += plots.band(np.arange(values.shape[1]), values, name=f"{what}d = {dim}", dash=dash, **look)
+    truth = _truth(rows)
+    sizes.append(plots.constant(truth, (0, int(rows["phase"].max())), name=f"truth, {truth}", colour=style.GREY))
+    phase = plots.axis("phase", dtick=1)
+    return [
+        plots.Plot(
+            "Active coordinates", sizes, plots.layout(phase, plots.log_axis("coordinates", rows["support_size"]))
+        ),
+        plots.Plot("Missed and false coordinates", mistakes, plots.layout(phase, plots.axis("coordinates"))),
+    ]
+
+
+DRAWINGS = {
+    **{
+        panel: Drawing(
+            f"regret on the ball, {what}",
+            lambda entry: LOOKS[entry["policy"]].label,
+            draw_regret,
+            lambda content: regret_plots(content, LOOKS),
+        )
+        for panel, what in {
+            "d": "d = 500",
+            "e": "d = 200",
+            "e-literal": "d = 200, exploration on the unit sphere",
+        }.items()
+    },
+    "f": Drawing(
+        "active coordinates phase by phase",
+        lambda entry: f"ALB-Dim, d = {entry['dim']}",
+        draw_refinement,
+        refinement_plots,
+    ),
+}

@@ -1,0 +1,30 @@
+"""What a family of panels says about how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.report.figures.plots import Plot
+
+
+class Content(NamedTuple):
+    """What is stored of a panel."""
+
+    settings: Mapping[str, Any]
+    policies: Mapping[str, Mapping[str, Any]]
+    trials: int
+    rows: Mapping[str, np.ndarray]  # the columns of its table
+
+
+class Drawing(NamedTuple):
+    """A panel as a reader sees it. None of this is needed to run it."""
+
+    title: str
+    label: Callable[[Mapping[str, Any]], str]  # of a policy, from its entry in the summary
+    draw: Callable[[Content], Figure]  # for print
+    plots: Callable[[Content], list[Plot]]  # for the page
+    measure: str = "regret"  # what the policies' final numbers are

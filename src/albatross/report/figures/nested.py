@@ -1,0 +1,65 @@
+"""Nested feature maps with finitely many arms: regret of each inner policy alone, given the map, and in ALB-Dim."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.report.figures import style
+from albatross.report.figures.drawing import Content, Drawing
+from albatross.report.figures.regret import regret_plots
+from albatross.report.figures.rows import by_policy
+from albatross.report.figures.style import Look
+
+INNER = {"suplinrel": ("SupLinRel", "solid"), "suplinucb": ("SupLinUCB", "dash"), "linucb": ("LinUCB", "dot")}
+LOOKS = {
+    **{f"{name}-full": Look(f"{label} on all features", style.BLUE, dash) for name, (label, dash) in INNER.items()},
+    **{
+        f"{name}-oracle": Look(f"oracle: {label} told the map", style.GREEN, dash)
+        for name, (label, dash) in INNER.items()
+    },
+    **{f"alb-dim-{name}": Look(f"ALB-Dim with {label}", style.RED, dash) for name, (label, dash) in INNER.items()},
+}
+OTHERS = {
+    "mod-cb": Look("ModCB", style.PINK, quiet=True),
+    "corral": Look("Corral over LinUCB a map", style.ORANGE, quiet=True),
+    "ed2rb": Look("ED2RB over LinUCB a map", style.SKY, quiet=True),
+}
+LOOKS |= OTHERS
+
+
+def draw(content: Content) -> Figure:
+    """One plot per inner policy, the last with the other ways to choose a map."""
+    figure, places = style.new_figure(3, height=4.4)
+    curves = by_policy(content.rows, along="round", value="regret")
+    rounds, first_phase = np.unique(content.rows["round"]), content.settings["first_phase"]
+    for axes, (name, (label, _)) in zip(places, INNER.items(), strict=True):
+        names = [f"{name}-full", f"{name}-oracle", f"alb-dim-{name}", *(OTHERS if name == "linucb" else ())]
+        for each in names:
+            style.draw_policy(axes, rounds, curves[each], LOOKS[each])
+        axes.axvline(first_phase + int(np.ceil(np.sqrt(first_phase))), color="#bbbbbb", linewidth=0.8, zorder=0)
+        axes.set_xlim(0, rounds[-1])
+        largest = max(curves[each][:, -1].mean() for each in names)
+        axes.set_ylim(0, 1.45 * largest)
+        if name == "linucb":  # ModCB's exploration dwarfs the rest
+            axes.set_yscale("log")
+            axes.set_ylim(largest / 100, 20 * largest)
+        axes.set_xlabel("round (grey line: ALB-Dim's second phase begins)")
+        maps = [phases[1] for phases in content.policies[f"alb-dim-{name}"]["models"]]
+        found = ", ".join(f"{dim} in {maps.count(dim)}" for dim in sorted(set(maps)))
+        axes.set_title(f"{label} inside\nfeatures after phase 0: {found} of {len(maps)} trials", fontsize=9)
+        style.thousands(axes.xaxis)
+        style.thousands(axes.yaxis)
+        style.explain_band(axes, content.trials, loc="upper left")
+    places[0].set_ylabel("cumulative regret")
+    return figure
+
+
+DRAWINGS = {
+    "nested": Drawing(
+        "finite arms, nested feature maps",
+        lambda entry: LOOKS[entry["policy"]].label,
+        draw,
+        lambda content: regret_plots(content, LOOKS),
+    )
+}

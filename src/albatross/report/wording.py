@@ -1,0 +1,28 @@
+"""Numbers and ranges as the page and the terminal show them."""
+
+from __future__ import annotations
+
+import math
+
+
+def short(value: float) -> str:
+    """Three digits, with commas from a thousand on and an exponent from a million on.
+
+    >>> short(2.3841), short(458_200.0), short(-0.26), short(4.069e9), short(3e-8)
+    ('2.38', '458,200', '-0.26', '4.07e9', '3e-8')
+    """
+    if 1e3 <= abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:.3g}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
+
+
+def wanted(limits: tuple[float, float]) -> str:
+    """A range in words.
+
+    >>> wanted((1.5, 3.0)), wanted((5.0, math.inf)), wanted((-math.inf, 2.0))
+    ('1.5 to 3', 'at least 5', 'at most 2')
+    """
+    low, high = limits
+    if math.isinf(high):
+        return f"at least {short(low)}"
+    return f"at most {short(high)}" if math.isinf(low) else f"{short(low)} to {short(high)}"
