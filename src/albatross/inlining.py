@@ -48,7 +48,6 @@ class OuterLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         for needed in _needed_by(self):
-            self._reload_init.update(needed._reload_init)
             self._final_module.link_in(_module_of(needed), preserve=True)
         self._linking_libraries = []
         super().finalize()
@@ -85,7 +84,6 @@ class InnerLowering(NativeLowering):
         super().run_pass(state)
         key = list[Any]().copy  # Numba finds code by a built-in function, and this one is nobody else's
         state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
-        state.reload_init.extend(state.library._reload_init)
         state.cr = state.cr._replace(cfunc=key)
         return True
 
