@@ -549,3 +549,41 @@ def test_an_edited_policy_of_ones_own_is_not_served_from_a_stale_cache(tmp_path)
         done = processes.run([sys.executable, "-c", run], cwd=tmp_path, check=True)
         seen.append(done.stdout.strip())
     assert seen == ["[9.0, 0.0, 0.0]", "[0.0, 0.0, 9.0]"]
+
+
+class Unfinished(NamedTuple):
+    pass
+
+
+class Empty(NamedTuple):
+    pulls: np.ndarray
+
+
+def test_what_a_policy_of_ones_own_lacks_is_told_in_a_sentence():
+    answers = {"state": 3.0}
+
+    @init.register
+    def init_unfinished(policy: Unfinished, n_arms, dim, rng):
+        return answers["state"]
+
+    def refused(match):
+        with pytest.raises(TypeError, match=match):
+            Agent(Unfinished(), n_arms=2, dim=1)
+
+    refused("init of Unfinished must return a NamedTuple of arrays, not 3.0")
+    answers["state"] = Empty(0)
+    refused("the state of Unfinished holds pulls=0: it must be an array")
+    answers["state"] = Empty(np.zeros(2))
+    refused("update is not defined for Unfinished")
+
+    @update.register
+    def update_unfinished(policy: Unfinished, state, choice, reward, n):
+        state.pulls[choice.arm] += n
+
+    refused("neither score nor select is defined for Unfinished")
+
+    @score.register
+    def score_unfinished(policy: Unfinished, state, offer, noise):
+        return state.pulls, state.pulls
+
+    refused("Unfinished has a score, so its state needs the order of equal arms: priority=tie_priority")

@@ -17,6 +17,7 @@ from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Choice,
     Offer,
+    Policy,
     check_policy,
     check_tags,
     diagnostics,
@@ -58,7 +59,7 @@ class Agent:
 
     def __init__(
         self,
-        policy: Any = None,
+        policy: Policy | None = None,
         *,
         n_arms: int | None = None,
         dim: int,
@@ -359,7 +360,7 @@ class Agent:
             saving.write(target, kind="agent", header=header, arrays=arrays)
 
     @classmethod
-    def load(cls, source: saving.Source, policy: Any = None) -> Agent:
+    def load(cls, source: saving.Source, policy: Policy | None = None) -> Agent:
         """Load a saved agent from a path or an open binary file. It continues exactly where the saved one stopped.
 
         Pass `policy` if it is one of your own. Damaged and malicious files are refused.

@@ -14,6 +14,7 @@ from albatross.loops import Choices, all_finite, choose, learn_rewards
 from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Offer,
+    Policy,
     check_tags,
     diagnostics,
     init,
@@ -43,7 +44,7 @@ class Fleet:
 
     def __init__(
         self,
-        policy: Any = None,
+        policy: Policy | None = None,
         *,
         n_users: int,
         n_arms: int,
@@ -245,7 +246,7 @@ class Fleet:
             saving.write(target, kind="fleet", header=header, arrays=arrays)
 
     @classmethod
-    def load(cls, source: saving.Source, policy: Any = None) -> Fleet:
+    def load(cls, source: saving.Source, policy: Policy | None = None) -> Fleet:
         """Load a saved fleet from a path or an open binary file. It continues exactly where the saved one stopped.
 
         Pass `policy` if it is one of your own. Damaged and malicious files are refused.

@@ -16,13 +16,14 @@ type of the parameters; called from Python it looks the type up, called inside c
 from __future__ import annotations
 
 from functools import singledispatch, wraps
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled, generic, python_verb
 from albatross.picking import pick_best
+from albatross.states import leaves
 
 # ------------------------------------------------------------------------------------------- what is passed
 
@@ -46,6 +47,33 @@ class Choice(NamedTuple):
     propensity: float  # probability of this choice, NaN where it is not known
     tag: np.ndarray  # (tag_size,) the policy's own note to its later self; NaN where it did not choose this itself
 
+
+class Environment(Protocol):
+    """What `simulate` plays on: verbs `begin` and `draw` are registered for it, and it says how large it is."""
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms; 1 on the unit ball."""
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+
+
+class Declared(Protocol):
+    """A policy as a user writes it: a dataclass for which `resolve` is registered, as `options.policy` does."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class Parameters(Protocol):
+    """A policy as it is compiled: a NamedTuple of numbers, for which the verbs are registered."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+
+Policy = Declared | Parameters
 
 # ----------------------------------------------------------------------------------------- verbs of a policy
 
@@ -77,6 +105,31 @@ def check_policy(value: Any) -> None:
     raise TypeError(f"{value!r} is not a policy: take one from albatross.policies or register your own")
 
 
+def _with_checks(verb: Any) -> Any:
+    """The verb with its answer checked: what a policy of one's own lacks is told in a sentence, not by the compiler."""
+
+    @wraps(verb)
+    def wrapped(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
+        state, name = verb(policy, n_arms, dim, rng), type(policy).__name__
+        if not hasattr(state, "_fields"):
+            raise TypeError(f"init of {name} must return a NamedTuple of arrays, not {checks.shown(state)}")
+        for field, array in leaves(state):
+            if not isinstance(array, np.ndarray):
+                wanted = "an array, of length one for a single number"
+                raise TypeError(f"the state of {name} holds {field}={checks.shown(array)}: it must be {wanted}")
+        if not update.has(type(policy)):
+            raise TypeError(f"update is not defined for {name}: register it")
+        if not (select.has(type(policy)) or score.has(type(policy))):
+            raise TypeError(f"neither score nor select is defined for {name}: register one")
+        if not select.has(type(policy)) and getattr(getattr(state, "priority", None), "shape", None) != (n_arms,):
+            wanted = f"priority=tie_priority({n_arms}, 1, rng)"
+            raise TypeError(f"{name} has a score, so its state needs the order of equal arms: {wanted}, one per arm")
+        return state
+
+    return wrapped
+
+
+@_with_checks
 @python_verb
 def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
     """The state before the first round: a NamedTuple of arrays."""

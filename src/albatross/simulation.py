@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +24,9 @@ from albatross.compiling import compiled
 from albatross.environments.ball import Ball, BallInstance, draw_luck
 from albatross.loops import Tally, play, play_ball
 from albatross.protocol import (
+    Environment,
     Offer,
+    Policy,
     Rounds,
     begin,
     check_policy,
@@ -44,6 +46,7 @@ from albatross.states import leaves
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MOST_RECORDED = 2_000
 _MANY_ROUNDS = 1_000_000
+Oracle = Callable[[dict[str, Any]], Policy]  # makes a policy from the trial's truth
 BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
 _AHEAD = 2  # trials handed out, for each that is played
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
@@ -224,8 +227,8 @@ def _play_on_ball(
 
 @overload
 def simulate(
-    policy: Mapping[str, Any],
-    env: Any,
+    policy: Mapping[str, Policy | Oracle],
+    env: Environment,
     *,
     horizon: int,
     trials: int = ...,
@@ -237,8 +240,8 @@ def simulate(
 ) -> dict[str, Run]: ...
 @overload
 def simulate(
-    policy: Any,
-    env: Any,
+    policy: Policy | Oracle,
+    env: Environment,
     *,
     horizon: int,
     trials: int = ...,

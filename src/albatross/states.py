@@ -13,7 +13,7 @@ from numba.np.arrayobj import make_array
 
 def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
     """The arrays of a state by name, through nested NamedTuples and tuples."""
-    if isinstance(state, np.ndarray):
+    if not isinstance(state, tuple):
         return [(prefix, state)]
     names = getattr(state, "_fields", range(len(state)))
     return [
@@ -38,10 +38,10 @@ def state_of(states: Any, user: int) -> Any:
 
 
 @intrinsic
-def unowned(typing, view):
+def unowned(typing: Any, view: Any) -> Any:
     """The view without a share in what it views, which outlives it here: counting shares is half of a small policy."""
 
-    def generate(context, builder, signature, args):
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = make_array(signature.return_type)(context, builder, value=args[0])
         array.meminfo = context.get_constant_null(types.voidptr)
         return array._getvalue()
@@ -50,9 +50,9 @@ def unowned(typing, view):
 
 
 @overload(state_of, strict=False)
-def _compile_state_of(states, user):
+def _compile_state_of(states: Any, user: Any) -> Any:
     if isinstance(states, types.Array):
-        return lambda states, user: unowned(states[user])
+        return lambda states, user: unowned(states[user])  # type: ignore[call-arg]
     if hasattr(states, "instance_class"):
         kind = states.instance_class
         if len(states) == 0:
