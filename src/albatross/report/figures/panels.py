@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.closure import digest
 from albatross.report.figures import ball, nested, norm, race, rated, scaling, style, users
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.plots import Plot
@@ -45,18 +53,32 @@ def plots(stored: Stored, panel: str) -> list[Plot]:
 def write_figures(stored: Stored) -> None:
     """Draw every panel and the race for print, from what is stored, as PNG and PDF beside their tables."""
     for panel in stored.summaries:
-        style.save(partial(_drawing(panel).draw, _content(stored, panel)), *_files(stored.folder / panel))
+        content = _content(stored, panel)
+        _write(stored.folder / panel, _drawing(panel).draw, content, _key(content._replace(rows={}), content.rows))
     if stored.standings:
         write_race(stored)
 
 
 def write_race(stored: Stored) -> None:
     """Draw the standings of all families of problems that are stored."""
-    style.save(partial(race.draw, stored.standings), *_files(stored.folder / "race"))
+    _write(stored.folder / "race", race.draw, stored.standings, _key(stored.standings))
 
 
-def _files(folder: Path) -> tuple[Path, Path]:
-    return folder / "figure.png", folder / "figure.pdf"
+def _write(folder: Path, draw: Callable[[Any], Figure], content: Any, key: str) -> None:
+    """Draw figure.pdf and figure.png, unless they were drawn of the same content by the same sources."""
+    key = f"{key}-{digest(draw.__module__)}-{mpl.__version__}"
+    pdf, png = folder / "figure.pdf", folder / "figure.png"
+    if not (pdf.is_file() and style.key_of(png) == key):
+        style.save(partial(draw, content), pdf, png, key=key)
+
+
+def _key(plain: Any, columns: Mapping[str, np.ndarray] = MappingProxyType({})) -> str:
+    """A hash of what is drawn."""
+    found = hashlib.sha256(json.dumps(plain).encode())
+    for name, column in columns.items():
+        found.update(name.encode())
+        found.update(json.dumps(column.tolist()).encode() if column.dtype == object else column.tobytes())
+    return found.hexdigest()[:16]
 
 
 def _drawing(panel: str) -> Drawing:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from PIL import Image  # matplotlib needs it, too
 
 from albatross.store.files import replacing
 
@@ -114,11 +115,24 @@ def explain_band(axes: Axes, trials: int, **legend: Any) -> None:
     axes.legend(title=title, title_fontsize=8, alignment="left", **legend)
 
 
-def save(draw: Callable[[], Figure], *paths: Path) -> None:
-    """Draw in the house style and write to each path; a PDF carries no date, so the same results give the same file."""
+def save(draw: Callable[[], Figure], *paths: Path, key: str = "") -> None:
+    """Draw in the house style and write to each path; a PDF carries no date, so the same results give the same file.
+
+    A PNG carries the key of what it was drawn from.
+    """
+    carried = {".pdf": {"CreationDate": None}, ".png": {"Source": key}}
     with mpl.rc_context(_STYLE):
         figure = draw()
         for path in paths:
-            metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
             with replacing(path) as file:
-                figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=metadata)
+                figure.savefig(file, format=path.suffix[1:], dpi=160, metadata=carried.get(path.suffix))
+            figure.set_layout_engine("none")  # laid out once: it takes as long as drawing
+
+
+def key_of(png: Path) -> str | None:
+    """The key that a PNG carries; None if there is no such file."""
+    try:
+        with Image.open(png) as picture:
+            return str(picture.info.get("Source"))
+    except OSError:
+        return None
