@@ -8,11 +8,12 @@ whole width and the whole radius: it is the c of the main text, and 1 gives exac
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from albatross.compiling import compiled, generic
+from albatross.options import one_of
 
 
 class Main(NamedTuple):
@@ -28,6 +29,7 @@ class Appendix(NamedTuple):
 
 
 FORMS = {"main": Main, "appendix": Appendix}
+Form = Annotated[str, one_of(*FORMS)]  # a policy's keyword
 
 # ---------------------------------------------------------------------------------------------- Appendix A
 

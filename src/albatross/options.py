@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform, get_args, get_type_hints
 
+import numpy as np
+
 from albatross import checks
 from albatross.compiling import parameters_type
 from albatross.protocol import resolve
@@ -60,6 +62,7 @@ Positive = Annotated[float, Option(checks.positive, float)]
 AtLeastZero = Annotated[float, Option(checks.at_least_zero, float)]
 Probability = Annotated[float, Option(checks.probability, float)]
 Whole = Annotated[int, whole(0)]
+AtLeastOne = Annotated[int, whole(1)]
 Rounds = Annotated[int, Option(checks.rounds, float)]
 Flag = Annotated[bool, Option(checks.flag, int)]
 #: compiled code gets 1 for "random" and 0 for "first"
@@ -103,7 +106,8 @@ def policy(cls: type[_Policy]) -> type[_Policy]:
     parents = [parameters_type(base) for base in cls.__bases__ if base is not object]
     where = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}._parameters_type", "__slots__": ()}
     made._parameters_type = type(f"{cls.__name__}Parameters", (namedtuple(cls.__name__, numbers), *parents), where)
-    resolve.register(cls, lambda policy, n_arms, dim, horizon: parameters(policy))
+    if resolve.dispatch(cls) is resolve.dispatch(object):  # not that of a base class
+        resolve.register(cls, lambda policy, n_arms, dim, horizon: parameters(policy))
     return dataclass(frozen=True, kw_only=True)(cls)
 
 
@@ -134,7 +138,7 @@ def parameters(policy: Any, **given: Any) -> Any:
     values = dict(given)
     for name, number in policy._numbers.items():
         if name in given:
-            values[name] = number(given[name]) if number in (float, int) else given[name]
+            values[name] = number(given[name]) if number in (float, int) and np.isscalar(given[name]) else given[name]
         elif name in policy._options and number is not None and getattr(policy, name) is not None:
             values[name] = number(getattr(policy, name))
     return policy._parameters_type(**values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,9 @@ def pick_best(scores, offer, priority):
     return again if again >= 0 else best
 
 
-def tie_priority(n_arms: int, ties: str | int, rng: np.random.Generator) -> np.ndarray:
-    """The order in which arms of equal score are preferred, drawn once: `state.priority` of an index policy."""
+def tie_priority(n_arms: int, ties: Any, rng: np.random.Generator) -> np.ndarray:
+    """The order in which arms of equal score are preferred, drawn once: `state.priority` of an index policy.
+
+    `ties` is the compiled keyword: 1 for a random order, 0 for the arms' own.
+    """
     return rng.permutation(n_arms) if ties else np.arange(n_arms)

@@ -16,9 +16,9 @@ class ArmMeans(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-def no_plays(n_arms: int, random_ties: int, rng: np.random.Generator) -> ArmMeans:
+def no_plays(n_arms: int, ties: Any, rng: np.random.Generator) -> ArmMeans:
     """Return the state before the first round."""
-    return ArmMeans(np.zeros(n_arms), np.zeros(n_arms), tie_priority(n_arms, random_ties, rng))
+    return ArmMeans(np.zeros(n_arms), np.zeros(n_arms), tie_priority(n_arms, ties, rng))
 
 
 @compiled

@@ -13,26 +13,30 @@ but each arm's first play, as the paper's proof has it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.confidence import initial_norm_bound
+from albatross.confidence import Form, initial_norm_bound
 from albatross.linalg.vectors import dot, norm
 from albatross.models.ridge import Ridge, absorb, forget, ridge
-from albatross.picking import pick_uniformly
-from albatross.policies.arms.oful_plus import (
-    OFULPlusParameters,
-    OFULPlusState,
-    ball_parameters,
-    ball_radius,
-    check_ball,
-    restart,
+from albatross.options import (
+    AtLeastOne,
+    AtLeastZero,
+    Flag,
+    Option,
+    Positive,
+    Probability,
+    Ties,
+    derived,
+    parameters,
+    policy,
 )
-from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, resolve, select, update
+from albatross.picking import pick_uniformly
+from albatross.policies.arms.oful_plus import Estimator, OFULPlus, OFULPlusState, ball_radius
+from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, reset, resolve, select, update
 
 _EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
 _ENOUGH_EPOCHS = 54  # 2^53 rounds and more
@@ -40,48 +44,35 @@ _HARDLY_ANY = 1e-12  # ridge: ordinary least squares, but 0 along directions tha
 _LEAST = 1.0 / checks.LARGEST  # ridge: the largest contexts, squared and divided by it, are finite
 
 
-@dataclass(frozen=True, kw_only=True)
+def _check_arm(name: str, value: Any) -> None:
+    if not (isinstance(value, str) and value == "random"):
+        try:
+            checks.whole(name, value, least=0)
+        except ValueError as error:
+            raise ValueError(f"{error}; or 'random'") from None
+
+
+@policy
 class ALBNorm:
     """ALB-Norm (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1)."""
 
-    norm_bound: float | None = None  #: b_1; None: estimated from the first plays
-    explore: int | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
-    explore_arm: int | str = 0  #: the arm of those plays, or "random"
-    delta_explore: float = 0.1  #: that estimate may fail with this probability
-    epoch_length: int = 100  #: T_1, rounds of the first epoch
-    delta: float = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
-    sigma: float = 1.0  #: standard deviation of the noise
-    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
-    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
-    scale: float = 0.5  #: c, a factor on all widths
-    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    restart: bool = False  #: forget all but each arm's first play when an epoch begins
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        if self.norm_bound is not None:
-            checks.at_least_zero("norm_bound", self.norm_bound)
-        if self.explore is not None:
-            checks.whole("explore", self.explore, least=1)
-        if not (isinstance(self.explore_arm, str) and self.explore_arm == "random"):
-            try:
-                checks.whole("explore_arm", self.explore_arm, least=0)
-            except ValueError as error:
-                raise ValueError(f"{error}; or 'random'") from None
-        checks.probability("delta_explore", self.delta_explore)
-        checks.whole("epoch_length", self.epoch_length, least=1)
-        checks.flag("restart", self.restart)
-        check_ball(self)
-
-
-class ALBNormParameters(NamedTuple):
-    first: OFULPlusParameters  # OFUL+ of the first epoch
-    epoch_length: float  # T_1
-    explore: float  # tau, 0 where b_1 is given
-    explore_arm: int  # -1: drawn by init
-    delta_explore: float  # delta_s
-    restart: int
-    max_epochs: int
+    norm_bound: AtLeastZero | None = None  #: b_1; None: estimated from the first plays
+    explore: AtLeastOne | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
+    #: the arm of those plays, or "random"
+    explore_arm: Annotated[int | str, Option(_check_arm, lambda arm: -1 if arm == "random" else int(arm))] = 0
+    delta_explore: Probability = 0.1  #: that estimate may fail with this probability
+    epoch_length: AtLeastOne = 100  #: T_1, rounds of the first epoch
+    delta: Probability = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
+    form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: Positive = 0.5  #: c, a factor on all widths
+    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    estimator: Estimator = "centered"
+    restart: Flag = False  #: forget all but each arm's first play when an epoch begins
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    first: Any = derived()  # OFUL+ of the first epoch
+    max_epochs: int = derived()
 
 
 class ALBNormState(NamedTuple):
@@ -103,30 +94,29 @@ def resolve_alb_norm(policy: ALBNorm, n_arms, dim, horizon):
             f"explore={explore} pairs cannot estimate {dim} coordinates: take more than {dim}, better 2 x {dim}, "
             "or give norm_bound"
         )
-    arm = -1 if policy.explore_arm == "random" else int(policy.explore_arm)
-    if arm >= n_arms:
-        raise ValueError(f"explore_arm={arm} is not one of the arms 0 to {n_arms - 1}")
+    if policy.explore_arm != "random" and int(policy.explore_arm) >= n_arms:
+        raise ValueError(f"explore_arm={policy.explore_arm} is not one of the arms 0 to {n_arms - 1}")
     epochs = _ENOUGH_EPOCHS
     if horizon is not None:
         epochs = min(epochs, math.ceil(math.log2(horizon / policy.epoch_length + 1.0)) + 1)
+    same = ("delta", "sigma", "rho_min", "form", "scale", "estimator", "ties")
     norm_bound = 1.0 if policy.norm_bound is None else policy.norm_bound  # 1: the least that the start can find
-    first = ball_parameters(policy, norm_bound=norm_bound, rounds=policy.epoch_length)
-    return ALBNormParameters(
-        first=first,
-        epoch_length=float(policy.epoch_length),
-        explore=float(explore) if policy.norm_bound is None else 0.0,
-        explore_arm=arm,
-        delta_explore=float(policy.delta_explore),
-        restart=int(policy.restart),
+    first = OFULPlus(norm_bound=norm_bound, horizon=1, **{name: getattr(policy, name) for name in same})
+    return parameters(
+        policy,
+        norm_bound=norm_bound,
+        explore=explore if policy.norm_bound is None else 0,
+        first=resolve(first, n_arms, dim, None),
         max_epochs=epochs,
     )
 
 
 @init.register
-def init_alb_norm(policy: ALBNormParameters, n_arms, dim, rng):
-    arm = policy.explore_arm if policy.explore_arm >= 0 else rng.integers(n_arms)
+def init_alb_norm(policy: ALBNorm, n_arms, dim, rng):
+    arm = int(policy.explore_arm)
+    arm = arm if arm >= 0 else rng.integers(n_arms)
     norm_bounds = np.zeros(policy.max_epochs + 1)
-    norm_bounds[0] = policy.first.norm_bound
+    norm_bounds[0] = policy.norm_bound
     return ALBNormState(
         inner=init(policy.first, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
@@ -140,7 +130,7 @@ def init_alb_norm(policy: ALBNormParameters, n_arms, dim, rng):
 
 
 @noise_size.register
-def noise_size_alb_norm(policy: ALBNormParameters, n_arms, dim):
+def noise_size_alb_norm(policy: ALBNorm, n_arms, dim):
     return 1 if policy.explore else 0
 
 
@@ -156,21 +146,11 @@ def epoch_policy(policy, clock, norm_bounds):
     epoch = clock[_EPOCH]
     doubled = math.ldexp(1.0, int(epoch))
     rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
-    first = policy.first
-    return OFULPlusParameters(
-        first.form,
-        norm_bounds[epoch],
-        rounds,
-        first.delta / doubled,
-        first.sigma,
-        first.rho_min,
-        first.centered,
-        first.random_ties,
-    )
+    return policy.first._replace(norm_bound=norm_bounds[epoch], horizon=rounds, delta=policy.delta / doubled)
 
 
 @select.register
-def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
+def select_alb_norm(policy: ALBNorm, state, offer, noise):
     if exploring(policy, state.clock):
         arm, propensity = state.clock[_ARM], 1.0
         if not offer.eligible[arm]:
@@ -180,7 +160,7 @@ def select_alb_norm(policy: ALBNormParameters, state, offer, noise):
 
 
 @update.register
-def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
+def update_alb_norm(policy: ALBNorm, state, choice, reward, n):
     arm, each = choice.arm, reward / n
     for _ in range(n):
         state.pulls[arm] += 1.0
@@ -191,7 +171,7 @@ def update_alb_norm(policy: ALBNormParameters, state, choice, reward, n):
             remember(state.forced[arm], choice.action, each)
         inner = epoch_policy(policy, state.clock, state.norm_bounds)
         update(inner, state.inner, choice, each, 1)
-        if state.inner.plays[0] >= inner.rounds and not exploring(policy, state.clock):
+        if state.inner.plays[0] >= inner.horizon and not exploring(policy, state.clock):
             end_epoch(policy, state, inner)
 
 
@@ -218,7 +198,7 @@ def explore_pair(policy, state, x, reward):
     state.clock[_EXPLORED] += 1
     if not exploring(policy, state.clock):
         state.norm_bounds[0] = initial_norm_bound(
-            norm(state.start.theta), policy.explore, dim, policy.first.sigma, policy.delta_explore
+            norm(state.start.theta), policy.explore, dim, policy.sigma, policy.delta_explore
         )
 
 
@@ -234,19 +214,29 @@ def end_epoch(policy, state, inner):
     state.epoch_ends[1, epoch] = reach
     state.clock[_EPOCH] = epoch + 1
     if policy.restart:
-        restart(state.inner.fit, state.forced)
-        state.inner.plays[0] = 0.0
+        play_forced_again(inner, state)
+
+
+@compiled
+def play_forced_again(inner, state):
+    """OFUL+ as if every arm that it knows had been played once."""
+    played, dim = state.inner.fit.weight > 0.0, state.inner.fit.theta.size
+    reset(inner, state.inner)
+    for arm in range(played.size):
+        if played[arm]:
+            play = Choice(arm, state.forced[arm, :dim], np.nan, np.nan, np.nan, np.empty(0))
+            update(inner, state.inner, play, state.forced[arm, dim], 1)
 
 
 @check_state.register
-def check_state_alb_norm(policy: ALBNormParameters, state):
-    n_arms = state.pulls.shape[-1]
-    checks.indices("clock", state.clock, (policy.max_epochs, 2.0 * policy.explore, n_arms - 1))
+def check_state_alb_norm(policy: ALBNorm, state):
+    n_arms, pairs = state.pulls.shape[-1], float(policy.explore or 0.0)
+    checks.indices("clock", state.clock, (policy.max_epochs, 2.0 * pairs, n_arms - 1))
     check_state(policy.first, state.inner)
 
 
 @diagnostics.register
-def diagnostics_alb_norm(policy: ALBNormParameters, state) -> dict[str, Any]:
+def diagnostics_alb_norm(policy: ALBNorm, state) -> dict[str, Any]:
     epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state.clock)
     found = diagnostics(epoch_policy(policy, state.clock, state.norm_bounds), state.inner)
     if not started:  # there is no bound yet to make a radius from

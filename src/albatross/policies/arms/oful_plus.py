@@ -11,61 +11,36 @@ rewards within each arm, which is joint least squares in the biases and theta*; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled, generic
-from albatross.confidence import FORMS, bias_width, bias_widths, radius
+from albatross.confidence import FORMS, Form, bias_width, bias_widths, radius
 from albatross.linalg.vectors import dot, norm
-from albatross.models.ridge import Joint, absorb, bias_estimates, forget_theta, joint, learn, ridge
+from albatross.models.ridge import Joint, absorb, bias_estimates, forget, forget_theta, joint, learn, ridge
+from albatross.options import AtLeastZero, Positive, Probability, Rounds, Ties, one_of, parameters, policy
 from albatross.picking import tie_priority
-from albatross.protocol import diagnostics, init, resolve, score, update
+from albatross.protocol import diagnostics, init, reset, resolve, score, update
+
+Estimator = Annotated[str, one_of("centered", "paper")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@policy
 class OFULPlus:
     """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); told the true norm, the paper's oracle."""
 
-    norm_bound: float = 1.0  #: what the norm of theta* is at most
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    delta: float = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
-    sigma: float = 1.0  #: standard deviation of the noise
-    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
-    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
-    scale: float = 0.5  #: c, a factor on all widths
-    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.at_least_zero("norm_bound", self.norm_bound)
-        check_ball(self)
-        if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
-
-
-def check_ball(policy: Any) -> None:
-    """The checks of all that goes into a Euclidean confidence ball."""
-    checks.probability("delta", policy.delta)
-    checks.positive("sigma", policy.sigma)
-    checks.positive("rho_min", policy.rho_min)
-    checks.one_of("form", policy.form, tuple(FORMS))
-    checks.positive("scale", policy.scale)
-    checks.one_of("estimator", policy.estimator, ("centered", "paper"))
-    checks.one_of("ties", policy.ties, ("random", "first"))
-
-
-class OFULPlusParameters(NamedTuple):
-    form: Any
-    norm_bound: float  # b
-    rounds: float  # T~, forced plays not counted
-    delta: float
-    sigma: float
-    rho_min: float
-    centered: int
-    random_ties: int
+    norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
+    form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: Positive = 0.5  #: c, a factor on all widths
+    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    estimator: Estimator = "centered"
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class Residual(NamedTuple):
@@ -84,41 +59,22 @@ class OFULPlusState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-def rounds_to_play(policy: Any, n_arms: int, horizon: int | None) -> float:
-    """T~ = T - K."""
-    return float(max(checks.told_horizon(policy, horizon) - n_arms, 1))
-
-
-def ball_parameters(policy: Any, *, norm_bound: float, rounds: float) -> OFULPlusParameters:
-    """What is compiled of a policy that holds a Euclidean confidence ball."""
-    return OFULPlusParameters(
-        form=FORMS[policy.form](float(policy.scale)),
-        norm_bound=float(norm_bound),
-        rounds=float(rounds),
-        delta=float(policy.delta),
-        sigma=float(policy.sigma),
-        rho_min=float(policy.rho_min),
-        centered=int(policy.estimator == "centered"),
-        random_ties=int(policy.ties == "random"),
-    )
-
-
 @resolve.register
 def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
-    return ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
+    rounds = max(checks.told_horizon(policy, horizon) - n_arms, 1)  # T~: forced plays are not counted
+    return parameters(policy, horizon=rounds, form=FORMS[policy.form](float(policy.scale)))
 
 
 @init.register
-def init_oful_plus(policy: OFULPlusParameters, n_arms, dim, rng):
+def init_oful_plus(policy: OFULPlus, n_arms, dim, rng):
     fit: Joint | Residual = joint(n_arms, dim)
-    if not policy.centered:
+    if policy.estimator:  # 1: "paper"
         fit = Residual(np.zeros(n_arms), np.zeros(n_arms), *ridge(dim))
-    return OFULPlusState(fit, np.zeros(1), tie_priority(n_arms, policy.random_ties, rng))
+    return OFULPlusState(fit, np.zeros(1), tie_priority(n_arms, policy.ties, rng))
 
 
 biases = generic("biases")  # biases(fit) -> (K,) estimates of mu
 absorb_play = generic("absorb_play")  # absorb_play(fit, policy, arm, x, reward)
-restart = generic("restart")  # restart(fit, forced): back to the first play of every arm, rows [context, reward]
 
 
 @biases.register
@@ -148,26 +104,10 @@ def absorb_play_paper(fit: Residual, policy, arm, x, reward):
         absorb(fit, x, reward - optimistic_bias)
 
 
-@restart.register
-def restart_centered(fit: Joint, forced):
-    for arm in range(fit.weight.size):
-        for j in range(fit.theta.size):
-            fit.context_sum[arm, j] = forced[arm, j]
-    restart_means(fit, forced)
-
-
-@restart.register
-def restart_paper(fit: Residual, forced):
-    restart_means(fit, forced)
-
-
-@compiled
-def restart_means(fit, forced):
-    """One play for every arm that had any, nothing known of theta*."""
-    for arm in range(fit.weight.size):
-        fit.weight[arm] = min(fit.weight[arm], 1.0)
-        fit.reward_sum[arm] = forced[arm, fit.theta.size]
-    forget_theta(fit, 1.0)
+@forget.register
+def forget_paper(fit: Residual, strength):
+    fit.reward_sum.fill(0.0)
+    forget_theta(fit, strength)
 
 
 @compiled
@@ -178,7 +118,7 @@ def ball_radius(policy, state):
         policy.form,
         policy.norm_bound,
         state.plays[0],
-        policy.rounds,
+        policy.horizon,
         policy.delta,
         policy.sigma,
         n_arms,
@@ -188,7 +128,7 @@ def ball_radius(policy, state):
 
 
 @score.register
-def score_oful_plus(policy: OFULPlusParameters, state, offer, noise):
+def score_oful_plus(policy: OFULPlus, state, offer, noise):
     fit, dim = state.fit, offer.contexts.shape[1]
     scores, reach = biases(fit), ball_radius(policy, state)
     widths = bias_widths(policy.form, fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
@@ -200,15 +140,22 @@ def score_oful_plus(policy: OFULPlusParameters, state, offer, noise):
 
 
 @update.register
-def update_oful_plus(policy: OFULPlusParameters, state, choice, reward, n):
+def update_oful_plus(policy: OFULPlus, state, choice, reward, n):
     for _ in range(n):
         if state.fit.weight[choice.arm] > 0.0:  # an arm's first play is forced and does not count
             state.plays[0] += 1.0
         absorb_play(state.fit, policy, choice.arm, choice.action, reward / n)
 
 
+@reset.register
+def reset_oful_plus(policy: OFULPlus, state):
+    forget(state.fit, 1.0)
+    state.fit.weight.fill(0.0)
+    state.plays[0] = 0.0
+
+
 @diagnostics.register
-def diagnostics_oful_plus(policy: OFULPlusParameters, state):
+def diagnostics_oful_plus(policy: OFULPlus, state):
     dim = state.fit.theta.size
     widths = bias_widths(policy.form, state.fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
     return {

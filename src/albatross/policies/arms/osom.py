@@ -10,51 +10,34 @@ exceeds the reward of the simple model's arm by at most 2 (bonus of the arm) + 2
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
-from albatross.confidence import bias_widths
+from albatross.confidence import Form, bias_widths
 from albatross.linalg.vectors import row_norms, times
+from albatross.options import AtLeastZero, Positive, Probability, Rounds, Ties, derived, parameters, policy
 from albatross.picking import pick_best
-from albatross.policies.arms.oful_plus import (
-    OFULPlusParameters,
-    OFULPlusState,
-    ball_parameters,
-    ball_radius,
-    biases,
-    check_ball,
-    rounds_to_play,
-)
+from albatross.policies.arms.oful_plus import Estimator, OFULPlus, OFULPlusState, ball_radius, biases
 from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_size, update
 
 
-@dataclass(frozen=True, kw_only=True)
+@policy
 class OSOM:
     """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
 
-    norm_bound: float = 1.0  #: what the norm of theta* is at most
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    delta: float = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
-    sigma: float = 1.0  #: standard deviation of the noise
-    rho_min: float = 1.0  #: least eigenvalue of the contexts' covariance
-    form: str = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
-    scale: float = 0.5  #: c, a factor on all widths
-    estimator: str = "centered"  #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.at_least_zero("norm_bound", self.norm_bound)
-        check_ball(self)
-        if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
-
-
-class OSOMParameters(NamedTuple):
-    ball: OFULPlusParameters  # the complex model's confidence set
-    simple: OFULPlusParameters  # the same with norm bound 0: OSOM's bias widths do without the contexts' part
+    norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
+    form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
+    scale: Positive = 0.5  #: c, a factor on all widths
+    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
+    estimator: Estimator = "centered"
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ball: Any = derived()  # OFUL+, the complex model
 
 
 class OSOMState(NamedTuple):
@@ -68,29 +51,23 @@ class OSOMState(NamedTuple):
 
 @resolve.register
 def resolve_osom(policy: OSOM, n_arms, dim, horizon):
-    ball = ball_parameters(policy, norm_bound=policy.norm_bound, rounds=rounds_to_play(policy, n_arms, horizon))
-    return OSOMParameters(ball, ball._replace(norm_bound=0.0))
+    rounds = checks.told_horizon(policy, horizon)
+    ball = resolve(OFULPlus(**{**vars(policy), "horizon": rounds}), n_arms, dim, horizon)
+    return parameters(policy, ball=ball, horizon=rounds)
 
 
 @init.register
-def init_osom(policy: OSOMParameters, n_arms, dim, rng):
-    return OSOMState(
-        init(policy.ball, n_arms, dim, rng),
-        np.zeros(n_arms),
-        np.zeros(1),
-        np.zeros(1),
-        np.zeros(1),
-        np.zeros(1),
-    )
+def init_osom(policy: OSOM, n_arms, dim, rng):
+    return OSOMState(init(policy.ball, n_arms, dim, rng), np.zeros(n_arms), *(np.zeros(1) for _ in range(4)))
 
 
 @tag_size.register
-def tag_size_osom(policy: OSOMParameters):
+def tag_size_osom(policy: OSOM):
     return 2
 
 
 @select.register
-def select_osom(policy: OSOMParameters, state, offer, noise):
+def select_osom(policy: OSOM, state, offer, noise):
     fit, ball = state.complex.fit, policy.ball
     bonus = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
     reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
@@ -112,24 +89,24 @@ def select_osom(policy: OSOMParameters, state, offer, noise):
 
 
 @update.register
-def update_osom(policy: OSOMParameters, state, choice, reward, n):
+def update_osom(policy: OSOM, state, choice, reward, n):
     state.pulls[choice.arm] += n
     if not state.switched[0] and not np.isnan(choice.tag[0]):
         state.tested[0] += n
         state.shortfall[0] += n * choice.tag[0] - reward
         state.allowance[0] += n * choice.tag[1]
         t = state.tested[0]
-        luck = policy.ball.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.ball.delta))
+        luck = policy.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.delta))
         if state.shortfall[0] > state.allowance[0] + luck:
             state.switched[0] = 1.0
-    update(policy.simple, state.complex, choice, reward, n)
+    # Bias widths here do without the contexts' part.
+    update(policy.ball._replace(norm_bound=0.0), state.complex, choice, reward, n)
 
 
 @diagnostics.register
-def diagnostics_osom(policy: OSOMParameters, state):
-    found = diagnostics(policy.ball, state.complex)
+def diagnostics_osom(policy: OSOM, state):
     return {
-        **found,
+        **diagnostics(policy.ball, state.complex),
         "pulls": state.pulls.copy(),
         "switched": bool(state.switched[0]),
         "shortfall": float(state.shortfall[0]),

@@ -11,41 +11,29 @@ The lasso is fitted anew when a refit is due.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
 from albatross.models.lasso import descend
 from albatross.models.moments import Moments, moments, reduced
+from albatross.options import Flag, Positive, Ties, policy
 from albatross.picking import tie_priority
-from albatross.policies.arms.greedy_lasso import GreedyLassoParameters, greedy_lasso
+from albatross.policies.arms.greedy_lasso import GreedyLasso
 from albatross.policies.arms.schedule import refit
-from albatross.protocol import init, resolve
+from albatross.protocol import init
 
 
-@dataclass(frozen=True, kw_only=True)
-class SALasso:
+@policy
+class SALasso(GreedyLasso):
     """The sparsity-agnostic lasso bandit (Oh, Iyengar and Zeevi 2021, Algorithm 1)."""
 
-    sigma: float = 1.0  #: standard deviation of the noise
-    feature_bound: float = 1.0  #: x_max of the penalty, 1 in the authors' programs
-    bias_ridge: float = 1.0  #: weight of the penalty on biases
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
-        checks.positive("feature_bound", self.feature_bound)
-        checks.positive("bias_ridge", self.bias_ridge)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class SALassoParameters(GreedyLassoParameters):
-    """`penalty` is 2 sigma feature_bound."""
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    feature_bound: Positive = 1.0  #: x_max of the penalty, 1 in the authors' programs
+    bias_ridge: Positive = 1.0  #: weight of the penalty on biases
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class SALassoState(NamedTuple):
@@ -54,14 +42,9 @@ class SALassoState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-@resolve.register
-def resolve_sa_lasso(policy: SALasso, n_arms, dim, horizon):
-    return greedy_lasso(SALassoParameters, policy, 2.0 * policy.sigma * policy.feature_bound)
-
-
 @init.register
-def init_sa_lasso(policy: SALassoParameters, n_arms, dim, rng):
-    return SALassoState(moments(n_arms, dim), np.zeros(dim), tie_priority(n_arms, policy.random_ties, rng))
+def init_sa_lasso(policy: SALasso, n_arms, dim, rng):
+    return SALassoState(moments(n_arms, dim), np.zeros(dim), tie_priority(n_arms, policy.ties, rng))
 
 
 @compiled
@@ -75,7 +58,8 @@ def agnostic_penalty(scale, t, dim):
 
 
 @refit.register
-def refit_sa_lasso(policy: SALassoParameters, state):
+def refit_sa_lasso(policy: SALasso, state):
     t = state.sums.pulls.sum()
-    gram, cross = reduced(state.sums, policy.bias_strength)
-    descend(gram, cross, t * agnostic_penalty(policy.penalty, t, cross.size), state.theta)
+    gram, cross = reduced(state.sums, policy.bias_ridge)
+    penalty = agnostic_penalty(2.0 * policy.sigma * policy.feature_bound, t, cross.size)
+    descend(gram, cross, t * penalty, state.theta)

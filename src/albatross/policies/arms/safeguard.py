@@ -11,7 +11,6 @@ the choice is played, and else the optimistic arm. While the set says nothing of
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +34,9 @@ class Safeguard(NamedTuple):
     delta: float
 
 
-@singledispatch
 def note_size(guard: Any) -> int:
     """How many numbers a choice carries for the account."""
-    return 0
-
-
-@note_size.register
-def note_size_safeguard(guard: Safeguard) -> int:
-    return _PLACES
+    return _PLACES if isinstance(guard, Safeguard) else 0
 
 
 def new_account(guard: Any) -> np.ndarray:
@@ -113,14 +106,10 @@ def cost_of_optimism(certificate, delta, sigma, t):
     return 2.0 * sigma * math.sqrt(2.0 * kappas(certificate, delta)[0] * certificate.log_dets[0] * t)
 
 
-@singledispatch
 def describe_safeguard(guard: Any, state: Any, sigma: float) -> dict[str, Any]:
     """The account, by name."""
-    return {}
-
-
-@describe_safeguard.register
-def describe_account(guard: Safeguard, state: Any, sigma: float) -> dict[str, Any]:
+    if not isinstance(guard, Safeguard):
+        return {}
     unidentified, forced, spent, fallbacks, certified = (float(part) for part in state.account)
     cost = float(cost_of_optimism(state.certificate, guard.delta, sigma, state.totals.gram[0, 0] + 1.0))
     return {

@@ -12,39 +12,28 @@ All is fitted anew when a refit is due.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
 from albatross.models.lasso import descend, least_squares_on
 from albatross.models.moments import Moments, moments, reduced
+from albatross.options import Flag, Positive, Ties, policy
 from albatross.picking import tie_priority
-from albatross.policies.arms.greedy_lasso import GreedyLassoParameters, greedy_lasso
+from albatross.policies.arms.greedy_lasso import GreedyLasso
 from albatross.policies.arms.schedule import refit
-from albatross.protocol import init, resolve
+from albatross.protocol import init
 
 
-@dataclass(frozen=True, kw_only=True)
-class ThresholdLasso:
+@policy
+class ThresholdLasso(GreedyLasso):
     """The thresholded lasso bandit (Ariu, Abe and Proutiere 2022, Algorithm 1)."""
 
-    penalty: float = 0.02  #: lambda_0, the penalty's factor that does not change with t
-    bias_ridge: float = 1.0  #: weight of the penalty on biases
-    biases: bool = True  #: False: an arm's context explains all of its mean reward
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        checks.positive("penalty", self.penalty)
-        checks.positive("bias_ridge", self.bias_ridge)
-        checks.flag("biases", self.biases)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class ThresholdLassoParameters(GreedyLassoParameters):
-    """`penalty` is as given."""
+    penalty: Positive = 0.02  #: lambda_0, the penalty's factor that does not change with t
+    bias_ridge: Positive = 1.0  #: weight of the penalty on biases
+    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
 
 
 class ThresholdLassoState(NamedTuple):
@@ -54,14 +43,9 @@ class ThresholdLassoState(NamedTuple):
     priority: np.ndarray  # (K,)
 
 
-@resolve.register
-def resolve_threshold_lasso(policy: ThresholdLasso, n_arms, dim, horizon):
-    return greedy_lasso(ThresholdLassoParameters, policy, policy.penalty)
-
-
 @init.register
-def init_threshold_lasso(policy: ThresholdLassoParameters, n_arms, dim, rng):
-    priority = tie_priority(n_arms, policy.random_ties, rng)
+def init_threshold_lasso(policy: ThresholdLasso, n_arms, dim, rng):
+    priority = tie_priority(n_arms, policy.ties, rng)
     return ThresholdLassoState(moments(n_arms, dim), np.zeros(dim), np.zeros(dim), priority)
 
 
@@ -87,9 +71,9 @@ def survivors(theta, penalty):
 
 
 @refit.register
-def refit_threshold_lasso(policy: ThresholdLassoParameters, state):
+def refit_threshold_lasso(policy: ThresholdLasso, state):
     t = state.sums.pulls.sum()
-    gram, cross = reduced(state.sums, policy.bias_strength)
+    gram, cross = reduced(state.sums, policy.bias_ridge)
     penalty = fading_penalty(policy.penalty, t, cross.size)
     descend(gram, cross, t * penalty, state.lasso)
     theta = least_squares_on(gram, cross, survivors(state.lasso, penalty))

@@ -8,13 +8,14 @@ off the front until the one that is meant is first.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
 from albatross import checks
 from albatross.compiling import compiled
+from albatross.options import Option, parameters
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.protocol import (
     Choice,
@@ -47,19 +48,71 @@ class BaseRecord(NamedTuple):
     sums: np.ndarray  # (M,) and their sum
 
 
-def check_bases(policy: Any) -> None:
+def check_bases(name: str, value: Any) -> tuple[Any, ...]:
     """At least two policies, for the same kind of problem."""
     try:
-        object.__setattr__(policy, "bases", tuple(policy.bases))
+        bases = tuple(value)
     except TypeError:
-        raise ValueError(f"bases must be a tuple of policies, not {policy.bases!r}") from None
-    if len(policy.bases) < 2:
-        raise ValueError(f"bases must be at least two policies, not {policy.bases!r}")
-    for base in policy.bases:
+        raise ValueError(f"{name} must be a tuple of policies, not {value!r}") from None
+    if len(bases) < 2:
+        raise ValueError(f"{name} must be at least two policies, not {bases!r}")
+    for base in bases:
         if not is_policy(base):
-            raise ValueError(f"bases must be policies, and {base!r} is not one")
+            raise ValueError(f"{name} must be policies, and {base!r} is not one")
         if on_ball(base):
-            raise ValueError(f"bases must all play finitely many arms, but {type(base).__name__} plays on the ball")
+            raise ValueError(f"{name} must all play finitely many arms, but {type(base).__name__} plays on the ball")
+    return bases
+
+
+Policies = Annotated[tuple[Any, ...], Option(check_bases)]
+
+
+class OverPolicies:
+    """A policy over `bases`, whose state has their `record`; it has the verbs below."""
+
+    bases: Any
+
+
+@resolve.register
+def resolve_over_policies(policy: OverPolicies, n_arms, dim, horizon):
+    return parameters(policy, bases=resolve_bases(policy, n_arms, dim, horizon))
+
+
+@noise_size.register
+def noise_size_over_policies(policy: OverPolicies, n_arms, dim):
+    return int(policy.bases.noise[-1])
+
+
+@tag_size.register
+def tag_size_over_policies(policy: OverPolicies):
+    return _OWN + int(policy.bases.tags.max())
+
+
+@check_state.register
+def check_state_over_policies(policy: OverPolicies, state):
+    for base, own in zip(policy.bases.policies, state.record.states, strict=True):
+        check_state(base, own)
+
+
+@check_tags.register
+def check_tags_over_policies(policy: OverPolicies, state, tags):
+    chosen = tags[~np.isnan(tags[:, 0])]
+    checks.indices("tag", chosen[:, 0], len(policy.bases.policies) - 1)
+    if not ((chosen[:, 1] > 0.0) & (chosen[:, 1] <= 1.0)).all():
+        raise ValueError("tag holds a probability that is not above 0 and at most 1")
+    for i, (base, own) in enumerate(zip(policy.bases.policies, state.record.states, strict=True)):
+        check_tags(base, own, chosen[chosen[:, 0] == i, _OWN : _OWN + policy.bases.tags[i]])
+
+
+def describe_bases(policy: Any, record: BaseRecord) -> dict[str, Any]:
+    """Plays of every arm and of every base, mean rewards of the bases (NaN before the first), and their own words."""
+    played = record.plays > 0
+    return {
+        "pulls": record.pulls.copy(),
+        "base_plays": record.plays.copy(),
+        "base_means": np.where(played, record.sums / np.where(played, record.plays, 1.0), np.nan),
+        "bases": [diagnostics(base, state) for base, state in zip(policy.bases.policies, record.states, strict=True)],
+    }
 
 
 def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Bases:
@@ -70,10 +123,8 @@ def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Ba
             found.append(resolve(base, n_arms, dim, horizon))
         except (TypeError, ValueError) as error:
             raise type(error)(f"bases[{i}]: {error}") from None
-    sizes = [noise_size(base, n_arms, dim) for base in found]
-    return Bases(
-        tuple(found), np.cumsum([0, *sizes]).astype(np.int64), np.array([tag_size(base) for base in found], np.int64)
-    )
+    noise = np.cumsum([0, *(noise_size(base, n_arms, dim) for base in found)]).astype(np.int64)
+    return Bases(tuple(found), noise, np.array([tag_size(base) for base in found], np.int64))
 
 
 def features_seen(policy: Any, dim: int) -> int:
@@ -81,21 +132,11 @@ def features_seen(policy: Any, dim: int) -> int:
     return policy.dim if isinstance(policy, FirstFeatures) else dim
 
 
-def nothing_played(bases: Bases, n_arms: int, dim: int, rng: np.random.Generator) -> BaseRecord:
+def nothing_played(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> BaseRecord:
     """Before the first round."""
-    size = len(bases.policies)
-    states = tuple(init(base, n_arms, dim, rng) for base in bases.policies)
+    size = len(policy.bases.policies)
+    states = tuple(init(base, n_arms, dim, rng) for base in policy.bases.policies)
     return BaseRecord(states, np.zeros(n_arms), np.zeros(size), np.zeros(size))
-
-
-def bases_noise(bases: Bases) -> int:
-    """How many random numbers all bases together want."""
-    return int(bases.noise[-1])
-
-
-def bases_tag(bases: Bases) -> int:
-    """How long the tag of a choice is."""
-    return _OWN + int(bases.tags.max())
 
 
 def _select(i, policies, states, offer, noise):
@@ -189,38 +230,3 @@ def best_lower_bound(record, among, delta, width):
             lower = record.sums[j] / record.plays[j] - mean_width(record.plays[j], record.plays.size, delta, width)
             best = max(best, lower)
     return best
-
-
-def check_base_states(bases: Bases, record: BaseRecord) -> None:
-    """Refuse the state of a base that the base refuses."""
-    for base, state in zip(bases.policies, record.states, strict=True):
-        check_state(base, state)
-
-
-def check_base_tags(bases: Bases, record: BaseRecord, tags: np.ndarray) -> None:
-    """Refuse tags of a base that there is not, of an impossible probability, or that the base refuses."""
-    own = tags[~np.isnan(tags[:, 0])]
-    checks.indices("tag", own[:, 0], len(bases.policies) - 1)
-    if not ((own[:, 1] > 0.0) & (own[:, 1] <= 1.0)).all():
-        raise ValueError("tag holds a probability that is not above 0 and at most 1")
-    for i, (base, state) in enumerate(zip(bases.policies, record.states, strict=True)):
-        check_tags(base, state, own[own[:, 0] == i, _OWN : _OWN + bases.tags[i]])
-
-
-def describe_bases(bases: Bases, record: BaseRecord) -> dict[str, Any]:
-    """Plays of every arm and of every base, mean rewards of the bases (NaN before the first), and their own words."""
-    played = record.plays > 0
-    return {
-        "pulls": record.pulls.copy(),
-        "base_plays": record.plays.copy(),
-        "base_means": np.where(played, record.sums / np.where(played, record.plays, 1.0), np.nan),
-        "bases": [diagnostics(base, state) for base, state in zip(bases.policies, record.states, strict=True)],
-    }
-
-
-def check_balance(policy: Any) -> None:
-    """The keywords that the policies which balance regret have in common."""
-    check_bases(policy)
-    checks.probability("delta", policy.delta)
-    checks.positive("width", policy.width)
-    checks.flag("share", policy.share)

@@ -13,64 +13,49 @@ Losses are (high - reward) / (high - low), cut to [0, 1]; how many were cut is i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
+from albatross.options import Flag, Option, Positive, Rounds, derived, parameters, policy
 from albatross.picking import uniform_from_normal
 from albatross.policies.over_policies.bases import (
     BaseRecord,
-    Bases,
-    bases_noise,
-    bases_tag,
-    check_base_states,
-    check_base_tags,
-    check_bases,
+    OverPolicies,
+    Policies,
     describe_bases,
     learn_bases,
+    noise_size_over_policies,
     nothing_played,
     play_base,
     resolve_bases,
 )
-from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import diagnostics, init, noise_size, resolve, select, update
 
 _P, _PLAYED, _RHO, _ETA = 0, 1, 2, 3  # rows of the table
 
 
-@dataclass(frozen=True, kw_only=True)
-class Corral:
+def _check_range(name: str, value: Any) -> tuple[float, float]:
+    low, high = checks.finite_array(name, value, (2,)).tolist()
+    if not low < high:
+        raise ValueError(f"{name} must be a lower and a higher number, not {value!r}")
+    return low, high
+
+
+@policy
+class Corral(OverPolicies):
     """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1)."""
 
-    bases: tuple[Any, ...]  #: policies of any kinds
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    eta: float | None = None  #: learning rate; None: sqrt(bases / rounds)
-    reward_range: tuple[float, float] = (0.0, 1.0)  #: for Corral's own losses; rewards outside of it are cut there
-    importance_weighting: bool = False  #: hand a base its reward over its probability
-
-    def __post_init__(self) -> None:
-        check_bases(self)
-        if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
-        if self.eta is not None:
-            checks.positive("eta", self.eta)
-        low, high = checks.finite_array("reward_range", self.reward_range, (2,)).tolist()
-        if not low < high:
-            raise ValueError(f"reward_range must be a lower and a higher number, not {self.reward_range!r}")
-        object.__setattr__(self, "reward_range", (low, high))
-        checks.flag("importance_weighting", self.importance_weighting)
-
-
-class CorralParameters(NamedTuple):
-    bases: Bases
-    eta: float
-    mixing: float  # gamma = 1 / T
-    raise_by: float  # beta = exp(1 / ln T)
-    low: float
-    high: float
-    weighted: int
+    bases: Policies  #: policies of any kinds
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
+    #: for Corral's own losses; rewards outside of it are cut there
+    reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)
+    importance_weighting: Flag = False  #: hand a base its reward over its probability
+    mixing: float = derived()  # gamma = 1 / T
+    raise_by: float = derived()  # beta = exp(1 / ln T)
 
 
 class CorralState(NamedTuple):
@@ -82,39 +67,31 @@ class CorralState(NamedTuple):
 @resolve.register
 def resolve_corral(policy: Corral, n_arms, dim, horizon):
     rounds = checks.told_horizon(policy, horizon)
-    bases = resolve_bases(policy, n_arms, dim, rounds)
-    low, high = policy.reward_range
-    return CorralParameters(
-        bases=bases,
-        eta=math.sqrt(len(policy.bases) / rounds) if policy.eta is None else float(policy.eta),
+    return parameters(
+        policy,
+        bases=resolve_bases(policy, n_arms, dim, rounds),
+        horizon=rounds,
+        eta=math.sqrt(len(policy.bases) / rounds) if policy.eta is None else policy.eta,
         mixing=1.0 / rounds,
         raise_by=math.exp(1.0 / math.log(max(rounds, 3))),
-        low=low,
-        high=high,
-        weighted=int(policy.importance_weighting),
     )
 
 
 @init.register
-def init_corral(policy: CorralParameters, n_arms, dim, rng):
-    record = nothing_played(policy.bases, n_arms, dim, rng)
+def init_corral(policy: Corral, n_arms, dim, rng):
+    record = nothing_played(policy, n_arms, dim, rng)
     size = record.plays.size
     table = np.repeat([[1.0 / size], [1.0 / size], [2.0 * size], [policy.eta]], size, axis=1)
     return CorralState(record, table, np.zeros(1))
 
 
 @noise_size.register
-def noise_size_corral(policy: CorralParameters, n_arms, dim):
-    return bases_noise(policy.bases) + 1
-
-
-@tag_size.register
-def tag_size_corral(policy: CorralParameters):
-    return bases_tag(policy.bases)
+def noise_size_corral(policy: Corral, n_arms, dim):
+    return noise_size_over_policies(policy, n_arms, dim) + 1
 
 
 @select.register
-def select_corral(policy: CorralParameters, state, offer, noise):
+def select_corral(policy: Corral, state, offer, noise):
     probabilities = state.table[_PLAYED]
     base, left = 0, uniform_from_normal(noise[noise.size - 1]) - probabilities[0]
     while left >= 0.0 and base < probabilities.size - 1:
@@ -124,7 +101,7 @@ def select_corral(policy: CorralParameters, state, offer, noise):
 
 
 @update.register
-def update_corral(policy: CorralParameters, state, choice, reward, n):
+def update_corral(policy: Corral, state, choice, reward, n):
     for _ in range(n):
         learn_once(policy, state, choice, reward / n)
 
@@ -132,11 +109,12 @@ def update_corral(policy: CorralParameters, state, choice, reward, n):
 @compiled
 def learn_once(policy, state, choice, reward):
     """One play."""
-    weight = 1.0 / choice.tag[1] if policy.weighted else 1.0
+    weight = 1.0 / choice.tag[1] if policy.importance_weighting else 1.0
     base = learn_bases(policy.bases, state.record, choice, reward, 1, weight, False)
     if base < 0:
         return
-    loss = (policy.high - reward) / (policy.high - policy.low)
+    low, high = policy.reward_range
+    loss = (high - reward) / (high - low)
     if loss < 0.0 or loss > 1.0:
         state.clipped[0] += 1.0
         loss = min(max(loss, 0.0), 1.0)
@@ -177,20 +155,10 @@ def descend(p, eta, base, loss):
         p[j] /= total
 
 
-@check_state.register
-def check_state_corral(policy: CorralParameters, state):
-    check_base_states(policy.bases, state.record)
-
-
-@check_tags.register
-def check_tags_corral(policy: CorralParameters, state, tags):
-    check_base_tags(policy.bases, state.record, tags)
-
-
 @diagnostics.register
-def diagnostics_corral(policy: CorralParameters, state):
+def diagnostics_corral(policy: Corral, state):
     return {
-        **describe_bases(policy.bases, state.record),
+        **describe_bases(policy, state.record),
         "probabilities": state.table[_PLAYED].copy(),
         "learning_rates": state.table[_ETA].copy(),
         "clipped": int(state.clipped[0]),

@@ -8,55 +8,35 @@ is played; where u_i / n_i + c_i + d_i / sqrt(n_i) < max_j (u_j / n_j - c_j), it
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
+from albatross.options import Flag, Positive, Probability, policy
 from albatross.policies.over_policies.bases import (
     BaseRecord,
-    Bases,
-    bases_noise,
-    bases_tag,
+    OverPolicies,
+    Policies,
     best_lower_bound,
-    check_balance,
-    check_base_states,
-    check_base_tags,
     describe_bases,
     learn_bases,
     mean_width,
     nothing_played,
     play_base,
-    resolve_bases,
 )
-from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import diagnostics, init, select, update
 
 
-@dataclass(frozen=True, kw_only=True)
-class D3RB:
+@policy
+class D3RB(OverPolicies):
     """D3RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1)."""
 
-    bases: tuple[Any, ...]  #: policies of any kinds
-    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
-    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
-    least: float = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn
-    share: bool = False  #: every base learns from every reward
-
-    def __post_init__(self) -> None:
-        check_balance(self)
-        checks.positive("least", self.least)
-
-
-class D3RBParameters(NamedTuple):
-    """ED2RB's derive from them, and so have all verbs but `update`."""
-
-    bases: Bases
-    delta: float
-    width: float
-    least: float
-    share: int
+    bases: Policies  #: policies of any kinds
+    delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
+    width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
+    least: Positive = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn
+    share: Flag = False  #: every base learns from every reward
 
 
 class RealisedState(NamedTuple):
@@ -65,30 +45,14 @@ class RealisedState(NamedTuple):
     potentials: np.ndarray  # (M,) phi
 
 
-@resolve.register
-def resolve_d3rb(policy: D3RB, n_arms, dim, horizon):
-    bases = resolve_bases(policy, n_arms, dim, horizon)
-    return D3RBParameters(bases, float(policy.delta), float(policy.width), float(policy.least), int(policy.share))
-
-
 @init.register
-def init_d3rb(policy: D3RBParameters, n_arms, dim, rng):
-    record = nothing_played(policy.bases, n_arms, dim, rng)
+def init_d3rb(policy: D3RB, n_arms, dim, rng):
+    record = nothing_played(policy, n_arms, dim, rng)
     return RealisedState(record, np.full(record.plays.size, policy.least), np.full(record.plays.size, policy.least))
 
 
-@noise_size.register
-def noise_size_d3rb(policy: D3RBParameters, n_arms, dim):
-    return bases_noise(policy.bases)
-
-
-@tag_size.register
-def tag_size_d3rb(policy: D3RBParameters):
-    return bases_tag(policy.bases)
-
-
 @select.register
-def select_d3rb(policy: D3RBParameters, state, offer, noise):
+def select_d3rb(policy: D3RB, state, offer, noise):
     smallest = int(np.argmin(state.potentials))
     return play_base(policy.bases, state.record, smallest, 1.0, offer, noise)
 
@@ -104,7 +68,7 @@ def shortfall(policy, state, base):
 
 
 @update.register
-def update_d3rb(policy: D3RBParameters, state, choice, reward, n):
+def update_d3rb(policy: D3RB, state, choice, reward, n):
     for _ in range(n):
         i = learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
         if i >= 0:
@@ -114,20 +78,7 @@ def update_d3rb(policy: D3RBParameters, state, choice, reward, n):
             state.potentials[i] = state.coefficients[i] * root
 
 
-@check_state.register
-def check_state_d3rb(policy: D3RBParameters, state):
-    check_base_states(policy.bases, state.record)
-
-
-@check_tags.register
-def check_tags_d3rb(policy: D3RBParameters, state, tags):
-    check_base_tags(policy.bases, state.record, tags)
-
-
 @diagnostics.register
-def diagnostics_d3rb(policy: D3RBParameters, state):
-    return {
-        **describe_bases(policy.bases, state.record),
-        "coefficients": state.coefficients.copy(),
-        "potentials": state.potentials.copy(),
-    }
+def diagnostics_d3rb(policy: D3RB, state):
+    found = {"coefficients": state.coefficients.copy(), "potentials": state.potentials.copy()}
+    return {**describe_bases(policy, state.record), **found}

@@ -10,42 +10,20 @@ and phi_i = d_i sqrt(n_i), kept between its last value and twice that. The meta-
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
-from albatross import checks
-from albatross.policies.over_policies.bases import check_balance, learn_bases, resolve_bases
-from albatross.policies.over_policies.d3rb import D3RBParameters, shortfall
-from albatross.protocol import resolve, update
+from albatross.options import policy
+from albatross.policies.over_policies.bases import learn_bases
+from albatross.policies.over_policies.d3rb import D3RB, shortfall
+from albatross.protocol import update
 
 
-@dataclass(frozen=True, kw_only=True)
-class ED2RB:
-    """ED2RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1)."""
-
-    bases: tuple[Any, ...]  #: policies of any kinds
-    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
-    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
-    least: float = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn
-    share: bool = False  #: every base learns from every reward
-
-    def __post_init__(self) -> None:
-        check_balance(self)
-        checks.positive("least", self.least)
-
-
-class ED2RBParameters(D3RBParameters):
-    """All but `update` is D3RB's."""
-
-
-@resolve.register
-def resolve_ed2rb(policy: ED2RB, n_arms, dim, horizon):
-    bases = resolve_bases(policy, n_arms, dim, horizon)
-    return ED2RBParameters(bases, float(policy.delta), float(policy.width), float(policy.least), int(policy.share))
+@policy
+class ED2RB(D3RB):
+    """ED2RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1); all but `update` is D3RB's."""
 
 
 @update.register
-def update_ed2rb(policy: ED2RBParameters, state, choice, reward, n):
+def update_ed2rb(policy: ED2RB, state, choice, reward, n):
     for _ in range(n):
         i = learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
         if i >= 0:

@@ -14,22 +14,19 @@ base can come back.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
+from albatross.options import Flag, Option, Positive, Probability, one_of, parameters, policy
 from albatross.policies.over_policies.bases import (
     BaseRecord,
-    Bases,
-    bases_noise,
-    bases_tag,
+    OverPolicies,
+    Policies,
     best_lower_bound,
-    check_balance,
-    check_base_states,
-    check_base_tags,
+    check_state_over_policies,
     describe_bases,
     features_seen,
     learn_bases,
@@ -38,41 +35,37 @@ from albatross.policies.over_policies.bases import (
     play_base,
     resolve_bases,
 )
-from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import check_state, diagnostics, init, resolve, select, update
 
 _RULES = ("balance", "eliminate", "dynamic")
 _BALANCE, _ELIMINATE, _DYNAMIC = range(3)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RegretBalancing:
+def _check_coefficients(name: str, value: Any) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    coefficients = tuple(checks.finite_array(name, value, (None,)).tolist())
+    for coefficient in coefficients:
+        checks.positive(name, coefficient)
+    return coefficients
+
+
+@policy
+class RegretBalancing(OverPolicies):
     """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021)."""
 
-    bases: tuple[Any, ...]  #: policies of any kinds
+    bases: Policies  #: policies of any kinds
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
-    coefficients: tuple[float, ...] | None = None
-    rule: str = "balance"  #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
-    delta: float = 0.01  #: the confidence in mean rewards may fail with this probability
-    width: float = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
-    share: bool = False  #: every base learns from every reward
+    coefficients: Annotated[tuple[float, ...] | None, Option(_check_coefficients)] = None
+    #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
+    rule: Annotated[str, one_of(*_RULES)] = "balance"
+    delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
+    width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
+    share: Flag = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:
-        check_balance(self)
-        checks.one_of("rule", self.rule, _RULES)
         if self.coefficients is not None:
-            given = checks.finite_array("coefficients", self.coefficients, (len(self.bases),))
-            for coefficient in given.tolist():
-                checks.positive("coefficients", coefficient)
-            object.__setattr__(self, "coefficients", tuple(given.tolist()))
-
-
-class RegretBalancingParameters(NamedTuple):
-    bases: Bases
-    coefficients: np.ndarray  # (M,)
-    rule: int
-    delta: float
-    width: float
-    share: int
+            checks.finite_array("coefficients", self.coefficients, (len(self.bases),))
 
 
 class RegretBalancingState(NamedTuple):
@@ -82,33 +75,15 @@ class RegretBalancingState(NamedTuple):
 
 @resolve.register
 def resolve_regret_balancing(policy: RegretBalancing, n_arms, dim, horizon):
-    coefficients = policy.coefficients
-    if coefficients is None:
-        coefficients = tuple(math.sqrt(features_seen(base, dim)) for base in policy.bases)
-    return RegretBalancingParameters(
-        resolve_bases(policy, n_arms, dim, horizon),
-        np.array(coefficients),
-        _RULES.index(policy.rule),
-        float(policy.delta),
-        float(policy.width),
-        int(policy.share),
-    )
+    coefficients = policy.coefficients or [math.sqrt(features_seen(base, dim)) for base in policy.bases]
+    bases = resolve_bases(policy, n_arms, dim, horizon)
+    return parameters(policy, bases=bases, coefficients=np.array(coefficients))
 
 
 @init.register
-def init_regret_balancing(policy: RegretBalancingParameters, n_arms, dim, rng):
-    record = nothing_played(policy.bases, n_arms, dim, rng)
+def init_regret_balancing(policy: RegretBalancing, n_arms, dim, rng):
+    record = nothing_played(policy, n_arms, dim, rng)
     return RegretBalancingState(record, np.ones(record.plays.size, bool))
-
-
-@noise_size.register
-def noise_size_regret_balancing(policy: RegretBalancingParameters, n_arms, dim):
-    return bases_noise(policy.bases)
-
-
-@tag_size.register
-def tag_size_regret_balancing(policy: RegretBalancingParameters):
-    return bases_tag(policy.bases)
 
 
 @compiled
@@ -137,21 +112,22 @@ def next_base(policy, state):
 
 
 @select.register
-def select_regret_balancing(policy: RegretBalancingParameters, state, offer, noise):
+def select_regret_balancing(policy: RegretBalancing, state, offer, noise):
     return play_base(policy.bases, state.record, next_base(policy, state), 1.0, offer, noise)
 
 
 @update.register
-def update_regret_balancing(policy: RegretBalancingParameters, state, choice, reward, n):
+def update_regret_balancing(policy: RegretBalancing, state, choice, reward, n):
     for _ in range(n):
         learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
-        if policy.rule != _BALANCE:
-            drop_refuted(policy, state)
+        drop_refuted(policy, state)
 
 
 @compiled
 def drop_refuted(policy, state):
-    """Drop the bases whose bound cannot be true."""
+    """Drop the bases whose bound cannot be true, unless the rule is to balance only."""
+    if policy.rule == _BALANCE:
+        return
     plays, sums = state.record.plays, state.record.sums
     if policy.rule == _DYNAMIC:
         state.active.fill(True)
@@ -164,17 +140,12 @@ def drop_refuted(policy, state):
 
 
 @check_state.register
-def check_state_regret_balancing(policy: RegretBalancingParameters, state):
+def check_state_regret_balancing(policy: RegretBalancing, state):
     if not state.active.any(axis=-1).all():
         raise ValueError("active is False for every base")
-    check_base_states(policy.bases, state.record)
-
-
-@check_tags.register
-def check_tags_regret_balancing(policy: RegretBalancingParameters, state, tags):
-    check_base_tags(policy.bases, state.record, tags)
+    check_state_over_policies(policy, state)
 
 
 @diagnostics.register
-def diagnostics_regret_balancing(policy: RegretBalancingParameters, state):
-    return {**describe_bases(policy.bases, state.record), "active": state.active.copy()}
+def diagnostics_regret_balancing(policy: RegretBalancing, state):
+    return {**describe_bases(policy, state.record), "active": state.active.copy()}

@@ -1,0 +1,79 @@
+"""What Albatross has found out, by name, and in sentences what it could not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from albatross.models.certificate import describe_certificate
+from albatross.models.ridge import bias_estimates
+from albatross.models.variance_components import FIRST_LOOK, NEXT, NOISE, per_arm
+from albatross.policies.arms.safeguard import describe_safeguard
+
+_HARDLY = 1e-12  # of a sum of squares
+_SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are more
+
+
+def describe_albatross(policy: Any, state: Any, *, sigma: float) -> dict[str, Any]:
+    """Estimates, variances and, where they were asked for, certificate and safeguard; with warnings."""
+    r, lam, variance, in_use = (float(part) for part in state.components[:NEXT])
+    unit, first_reward = float(state.origin[0]) or 1.0, float(state.origin[1])
+    dim = state.fit.theta.size - 1
+    found: dict[str, Any] = {
+        "pulls": state.pulls.copy(),
+        "intercept": float(state.fit.theta[0] + first_reward),
+        "theta_hat": state.fit.theta[1:] / unit,
+        "noise_sd": math.sqrt(variance),
+        "prior_norm": math.sqrt(dim * variance / lam) / unit if np.any(state.totals.gram[1:, 1:]) else None,
+        "effective_parameters": in_use,
+    }
+    if policy.biases:
+        found.update(biases=bias_estimates(state.fit), bias_ridge=r, bias_sd=math.sqrt(variance / r))
+    warnings = plain_warnings(policy, state)
+    if policy.certificate:
+        proved, sentences = describe_certificate(state.certificate, delta=policy.delta, sigma=sigma, unit=unit)
+        found.update(**proved, **describe_safeguard(policy.safeguard, state, sigma))
+        warnings += sentences
+    return {**found, "warnings": warnings}
+
+
+def plain_warnings(policy: Any, state: Any) -> list[str]:
+    """What the estimates do not say, in sentences."""
+    found = []
+    t, dim = state.totals.gram[0, 0], state.fit.theta.size - 1
+    never = int(np.sum(state.pulls == 0))
+    if never:
+        found.append(f"{never} of {state.pulls.size} arms were never played.")
+    if t > 0.0:
+        found += unidentified(state, t, dim)
+    sd = math.sqrt(state.components[NOISE])
+    if t < FIRST_LOOK:
+        found.append(f"Fewer than {FIRST_LOOK:.0f} rewards: the variances are still first guesses.")
+    elif policy.sigma and sd > policy.sigma * max(_SIGMA_TOO_SMALL, 1.0 + 3.0 / math.sqrt(2.0 * t)):
+        found.append(
+            f"The noise looks like {sd:.3g}, sigma={policy.sigma:.3g} was given: the certificate does not hold, the "
+            "play is hardly affected."
+        )
+    if policy.certificate and not policy.sigma:
+        found.append("sigma was not given: the certificate rests on an estimate of it and is not proved.")
+    return found
+
+
+def unidentified(state: Any, t: float, dim: int) -> list[str]:
+    """What t plays cannot tell of theta, biases and noise."""
+    found = []
+    sums, _, _ = per_arm(state.fit)
+    contexts = state.totals.gram[1:, 1:]
+    plays = np.maximum(sums[:, :1], 1.0)
+    within = contexts - (sums[:, 1:] / plays).T @ sums[:, 1:]
+    if not contexts.any():
+        found.append("All contexts played were zero: nothing is known of theta.")
+    elif len(sums) and np.trace(within) <= _HARDLY * np.trace(contexts):
+        found.append("Contexts never changed within an arm: biases and theta cannot be told apart.")
+    if t < dim:
+        found.append(f"{t:.0f} reward{'s' * int(t != 1)} for {dim} features: most of theta is still the prior's.")
+    if state.totals.square[0] * t - state.totals.moment[0] ** 2 <= _HARDLY * state.totals.square[0] * t:
+        found.append("All rewards were equal: there is nothing to learn from.")
+    return found
