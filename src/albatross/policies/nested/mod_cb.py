@@ -20,25 +20,24 @@ decision then holds d (d + 1) / 2 numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.ridge import forget
+from albatross.options import AtLeastZero, Option, Positive, Probability, derived, parameters, policy
 from albatross.picking import pick_uniformly, uniform_from_normal
 from albatross.policies.arms.linear import LinearState
 from albatross.policies.arms.linucb import LinUCB
-from albatross.policies.exploration import in_map
+from albatross.policies.nested.maps import Dims, check_maps, in_map
 from albatross.protocol import (
     Choice,
-    Offer,
     check_state,
     diagnostics,
     init,
     noise_size,
+    reset,
     resolve,
     select,
     tag_size,
@@ -51,38 +50,31 @@ _FEWEST = 20  # samples of a test
 _NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
 
 
-@dataclass(frozen=True, kw_only=True)
+def _later(name: str, value: Any) -> None:
+    """Checked together with `dims`."""
+
+
+@policy
 class ModCB:
     """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
 
-    dims: tuple[int, ...]  #: features of the nested maps, the last all features
-    delta: float = 0.1  #: the tests may err with this probability
-    alpha: float = 1.0  #: of LinUCB, which plays on the map
-    ridge: float = 1.0  #: of LinUCB
-    covariance: Any = None  #: (d, d) of all arms' features; None: estimated from what is offered
-    exponent: float = 1 / 3  #: a random arm is played with probability (K / t)^exponent
+    dims: Dims  #: features of the nested maps, the last all features
+    delta: Probability = 0.1  #: the tests may err with this probability
+    alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
+    ridge: Positive = 1.0  #: of LinUCB
+    #: (d, d) of all arms' features; None: estimated from what is offered
+    covariance: Annotated[Any, Option(_later)] = None
+    exponent: Positive = 1 / 3  #: a random arm is played with probability (K / t)^exponent
+    base: Any = derived()  # LinUCB
+    known: int = derived()  # whether the covariance is given
+    tag: int = derived()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
-        checks.probability("delta", self.delta)
-        checks.at_least_zero("alpha", self.alpha)
-        checks.positive("ridge", self.ridge)
-        checks.positive("exponent", self.exponent)
         if self.covariance is not None:
             given = checks.covariance("covariance", self.covariance, self.dims[-1])
             if not np.linalg.eigvalsh(given)[0] > 0.0:
                 raise ValueError("covariance must have positive eigenvalues: no feature may repeat others")
             object.__setattr__(self, "covariance", tuple(map(tuple, given.tolist())))
-
-
-class ModCBParameters(NamedTuple):
-    base: Any
-    dims: np.ndarray  # (M,) int64
-    delta: float
-    exponent: float
-    known: int  # whether the covariance is given
-    covariance: np.ndarray  # (d, d)
-    tag: int
 
 
 class ModCBState(NamedTuple):
@@ -98,24 +90,19 @@ class ModCBState(NamedTuple):
 
 @resolve.register
 def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
-    if n_arms < 2:
-        raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
-    if policy.dims[-1] != dim:
-        raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
+    check_maps(policy.dims, n_arms, dim)
     known = policy.covariance is not None
-    return ModCBParameters(
+    return parameters(
+        policy,
         base=resolve(LinUCB(alpha=policy.alpha, ridge=policy.ridge, biases=False), n_arms, dim, horizon),
-        dims=np.array(policy.dims, np.int64),
-        delta=float(policy.delta),
-        exponent=float(policy.exponent),
-        known=int(known),
+        known=known,
         covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
         tag=_OWN + (0 if known else dim * (dim + 1) // 2),
     )
 
 
 @init.register
-def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
+def init_mod_cb(policy: ModCB, n_arms, dim, rng):
     return ModCBState(
         base=init(policy.base, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
@@ -129,17 +116,17 @@ def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
 
 
 @noise_size.register
-def noise_size_mod_cb(policy: ModCBParameters, n_arms, dim):
+def noise_size_mod_cb(policy: ModCB, n_arms, dim):
     return 2
 
 
 @tag_size.register
-def tag_size_mod_cb(policy: ModCBParameters):
+def tag_size_mod_cb(policy: ModCB):
     return policy.tag
 
 
 @select.register
-def select_mod_cb(policy: ModCBParameters, state, offer, noise):
+def select_mod_cb(policy: ModCB, state, offer, noise):
     n_arms, dim = offer.contexts.shape
     t = 1.0 + np.sum(state.pulls) + np.sum(offer.pending)
     explore = min(1.0, (n_arms / t) ** policy.exponent)
@@ -152,7 +139,7 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
             for j in range(i + 1):
                 tag[place] = outer[i, j]
                 place += 1
-    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending, offer.retry)
+    seen = offer._replace(contexts=in_map(offer.contexts, policy.dims[state.clock[_MODEL]]))
     choice = select(policy.base, state.base, seen, noise[:0])
     arm, uniform = pick_uniformly(offer.eligible, noise[1])
     score, width = 0.0, 0.0
@@ -167,7 +154,7 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
 
 
 @update.register
-def update_mod_cb(policy: ModCBParameters, state, choice, reward, n):
+def update_mod_cb(policy: ModCB, state, choice, reward, n):
     for _ in range(n):
         learn_once(policy, state, choice, reward / n)
 
@@ -196,8 +183,7 @@ def learn_once(policy, state, choice, reward):
             compare_maps(policy, state)
     elif not own or choice.tag[_CHOSEN_IN] == model:  # LinUCB on an earlier map is gone
         action = in_map(choice.action.reshape((1, -1)), policy.dims[model])[0]
-        play = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, np.empty(0))
-        update(policy.base, state.base, play, reward, 1)
+        update(policy.base, state.base, choice._replace(action=action, tag=np.empty(0)), reward, 1)
 
 
 @compiled
@@ -274,12 +260,12 @@ def compare_maps(policy, state):
             state.history[row, 2] = dim
             state.clock[_SWITCHES] += 1
             state.clock[_MODEL] = larger
-            forget(state.base.fit, policy.base.ridge)
+            reset(policy.base, state.base)
             return
 
 
 @check_state.register
-def check_state_mod_cb(policy: ModCBParameters, state):
+def check_state_mod_cb(policy: ModCB, state):
     model = state.clock[..., _MODEL]
     checks.indices("clock", model, policy.dims.size - 1)
     checks.indices("clock", state.clock[..., _SWITCHES], model)  # every switch goes to a larger map
@@ -287,7 +273,7 @@ def check_state_mod_cb(policy: ModCBParameters, state):
 
 
 @diagnostics.register
-def diagnostics_mod_cb(policy: ModCBParameters, state):
+def diagnostics_mod_cb(policy: ModCB, state):
     model, n_switches = int(state.clock[_MODEL]), int(state.clock[_SWITCHES])
     return {
         "pulls": state.pulls.copy(),
