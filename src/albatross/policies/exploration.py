@@ -1,7 +1,8 @@
 """The phases that both forms of ALB-Dim share: rounds of play, then of random exploration, both longer each time.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has the parameters `lengths` and
-`threshold`; its state has a `clock`, and `gram` and `cross` of all exploration.
+`threshold`; its state has a `clock`, `gram` and `cross` of all exploration, the `supports` D_0, D_1, ... and what was
+`found` with each.
 """
 
 from __future__ import annotations
@@ -75,8 +76,30 @@ def next_active(policy, state, min_norm):
 
 
 @compiled
-def begin_phase(state):
-    """The clock of the next phase."""
-    state.clock[PHASE] += 1
+def begin_phase(state, support, conditioning, reason, column):
+    """The next phase on D_{i+1}, with the samples, conditioning and reason behind it in columns of `found`."""
+    phase = state.clock[PHASE] + 1
+    for j in range(support.size):
+        state.supports[phase, j] = support[j]
+    state.found[phase, column] = state.clock[SAMPLES]
+    state.found[phase, column + 1] = conditioning
+    state.found[phase, column + 2] = reason
+    state.clock[PHASE] = phase
     state.clock[PLAYED] = 0
     state.clock[EXPLORED] = 0
+
+
+def describe_phases(policy: Any, state: Any, reasons: dict[int, str], column: int) -> dict[str, Any]:
+    """The phase, all samples, and of every phase what `begin_phase` noted; `reasons[-1]` is that of the first."""
+    phase = int(state.clock[PHASE])
+    phases = [
+        {
+            "support": np.flatnonzero(state.supports[i]),
+            "samples": int(state.found[i, column]),
+            "conditioning": float(state.found[i, column + 1]),
+            "reason": reasons[int(state.found[i, column + 2]) if i else -1],
+        }
+        for i in range(phase + 1)
+    ]
+    samples, explores = int(state.clock[SAMPLES]), bool(exploring(policy, state))
+    return {"phase": phase, "phases": phases, "exploring": explores, "samples": samples}

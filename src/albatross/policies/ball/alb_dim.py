@@ -24,23 +24,11 @@ from albatross.models.ball_fit import OWN, SIZE, SWITCHES, start_tracking
 from albatross.models.least_squares import FEW, FOUND, SINGULAR, WHY_NOT, add_sample
 from albatross.options import AtLeastZero, Positive, Probability, Rounds, derived, one_of, parameters, policy
 from albatross.picking import uniform_from_normal
+from albatross.policies import exploration as phases
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.on_ball import AroundBallFit, BallState, confidence_radius
-from albatross.policies.exploration import (
-    EXPLORED,
-    PHASE,
-    PLAYED,
-    SAMPLES,
-    Growth,
-    Threshold,
-    begin_phase,
-    check_phase,
-    explored,
-    exploring,
-    next_active,
-    phase_lengths,
-)
+from albatross.policies.exploration import Growth, Threshold
 from albatross.protocol import (
     Choice,
     check_state,
@@ -58,6 +46,7 @@ from albatross.protocol import (
 _SPHERE, _BALL, _GAUSSIAN = 0, 1, 2  # laws of exploration
 _EMPTY_ALL, _EMPTY_ZERO = 3, 4  # further reasons for an active set
 _REASONS = {
+    -1: "all coordinates: the first phase",
     FOUND: "thresholded",
     **{reason: f"all coordinates kept: {why}" for reason, why in WHY_NOT.items()},
     _EMPTY_ALL: "all coordinates kept: none was above the threshold",
@@ -106,14 +95,14 @@ def resolve_alb_dim(policy: ALBDim, n_arms, dim, horizon):
         policy,
         first_phase=first_phase,
         inner=resolve(inner, n_arms, dim, horizon),
-        lengths=phase_lengths(first_phase, policy.growth, horizon),
+        lengths=phases.phase_lengths(first_phase, policy.growth, horizon),
     )
 
 
 @init.register
 def init_alb_dim(policy: ALBDim, n_arms, dim, rng):
-    phases = len(policy.lengths)
-    supports = np.zeros((phases, dim), bool)
+    n_phases = len(policy.lengths)
+    supports = np.zeros((n_phases, dim), bool)
     supports[0] = True
     return ALBDimState(
         inner=init(policy.inner, n_arms, dim, rng),
@@ -122,7 +111,7 @@ def init_alb_dim(policy: ALBDim, n_arms, dim, rng):
         gram=np.zeros((dim, dim)),
         cross=np.zeros(dim),
         supports=supports,
-        found=np.zeros((phases, 5)),
+        found=np.zeros((n_phases, 5)),
     )
 
 
@@ -165,103 +154,80 @@ def select_alb_dim(policy: ALBDim, state, offer, noise):
     fit = state.inner.fit
     dim = fit.values.size
     tag = np.zeros(2 + OWN + dim)
-    tag[0] = state.clock[PHASE]
-    if exploring(policy, state):
+    tag[0] = state.clock[phases.PHASE]
+    if phases.exploring(policy, state):
         tag[1] = 1.0
         return Choice(0, random_action(policy.exploration, noise), 0.0, 0.0, np.nan, tag)
     if fit.clock[SIZE] == 0:
         return Choice(0, np.zeros(dim), 0.0, 0.0, 1.0, tag)
-    choice = select(in_phase(policy.inner, state.clock[PHASE]), state.inner, offer, noise)
+    choice = select(in_phase(policy.inner, state.clock[phases.PHASE]), state.inner, offer, noise)
     for j in range(choice.tag.size):
         tag[2 + j] = choice.tag[j]
     return choice._replace(tag=tag)
 
 
-@compiled
-def inner_choice(choice):
-    """The inner policy's choice inside ours."""
-    return choice._replace(tag=choice.tag[2:])
-
-
 @hold.register
 def hold_alb_dim(policy: ALBDim, state, choice):
-    if exploring(policy, state):
+    if phases.exploring(policy, state):
         return 1
-    left = policy.lengths[state.clock[PHASE], 0] - state.clock[PLAYED]
+    left = policy.lengths[state.clock[phases.PHASE], 0] - state.clock[phases.PLAYED]
     if state.inner.fit.clock[SIZE] == 0:
         return left
-    return min(left, hold(in_phase(policy.inner, state.clock[PHASE]), state.inner, inner_choice(choice)))
+    return min(
+        left, hold(in_phase(policy.inner, state.clock[phases.PHASE]), state.inner, choice._replace(tag=choice.tag[2:]))
+    )
 
 
 @update_tracking.register
 def update_tracking_alb_dim(policy: ALBDim, state, choice, reward, n, tracked):
     state.pulls[0] += n
-    current = choice.tag[0] == state.clock[PHASE]
+    current = choice.tag[0] == state.clock[phases.PHASE]
     if np.isnan(choice.tag[0]) or choice.tag[1] == 1.0:  # somebody else's play is a sample like any other
-        state.clock[SAMPLES] += n
+        state.clock[phases.SAMPLES] += n
         add_sample(state.gram, state.cross, choice.action, reward, n)
         if current:
-            state.clock[EXPLORED] += n
+            state.clock[phases.EXPLORED] += n
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
-        state.clock[PLAYED] += n
+        state.clock[phases.PLAYED] += n
         if state.inner.fit.clock[SIZE] > 0:
-            inner = in_phase(policy.inner, state.clock[PHASE])
-            update_tracking(inner, state.inner, inner_choice(choice), reward, n, tracked)
-    if explored(policy, state):
+            inner = in_phase(policy.inner, state.clock[phases.PHASE])
+            update_tracking(inner, state.inner, choice._replace(tag=choice.tag[2:]), reward, n, tracked)
+    if phases.explored(policy, state):
         end_phase(policy, state, tracked)
 
 
 @compiled
 def end_phase(policy, state, tracked):
     """D_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
-    phase = state.clock[PHASE]
+    phase = state.clock[phases.PHASE]
     fit = state.inner.fit
     state.found[phase, 3] = fit.clock[SWITCHES]
     state.found[phase, 4] = confidence_radius(in_phase(policy.inner, phase), fit)
     if phase + 1 == policy.lengths.shape[0]:
         return
-    support, conditioning, reason = next_active(policy, state, policy.on_few_samples)
+    support, conditioning, reason = phases.next_active(policy, state, policy.on_few_samples)
     if reason == FOUND and not np.any(support):
         reason = _EMPTY_ZERO if policy.on_empty else _EMPTY_ALL
     if reason in (FEW, SINGULAR, _EMPTY_ALL):
         support[:] = True
-    for j in range(support.size):
-        state.supports[phase + 1, j] = support[j]
-    state.found[phase + 1, 0] = state.clock[SAMPLES]
-    state.found[phase + 1, 1] = conditioning
-    state.found[phase + 1, 2] = reason
-    begin_phase(state)
+    phases.begin_phase(state, support, conditioning, reason, 0)
     reset(policy.inner._replace(support=support), state.inner)
     start_tracking(tracked, support)
 
 
 @check_state.register
 def check_state_alb_dim(policy: ALBDim, state):
-    check_phase(policy, state)
+    phases.check_phase(policy, state)
     checks.indices("found", state.found[..., 2], max(_REASONS))
     check_state(policy.inner, state.inner)
 
 
 @diagnostics.register
 def diagnostics_alb_dim(policy: ALBDim, state):
-    phase = int(state.clock[PHASE])
-    inner = diagnostics(in_phase(policy.inner, float(phase)), state.inner)
-    phases = [
-        {
-            "support": np.flatnonzero(state.supports[i]),
-            "samples": int(state.found[i, 0]),
-            "conditioning": float(state.found[i, 1]),
-            "reason": _REASONS[int(state.found[i, 2])] if i else "all coordinates: the first phase",
-            "switches": int(state.found[i, 3]) if i < phase else inner["switches"],
-            "radius": float(state.found[i, 4]) if i < phase else inner.get("radius", math.nan),
-        }
-        for i in range(phase + 1)
-    ]
-    return {
-        **inner,
-        "pulls": state.pulls.copy(),
-        "phase": phase,
-        "phases": phases,
-        "exploring": bool(exploring(policy, state)),
-        "samples": int(state.clock[SAMPLES]),
-    }
+    found = phases.describe_phases(policy, state, _REASONS, 0)
+    last = found["phase"]
+    inner = diagnostics(in_phase(policy.inner, float(last)), state.inner)
+    for i, noted in enumerate(found["phases"]):
+        noted["switches"] = int(state.found[i, 3]) if i < last else inner["switches"]
+        noted["radius"] = float(state.found[i, 4]) if i < last else inner.get("radius", math.nan)
+    return {**inner, "pulls": state.pulls.copy(), **found}

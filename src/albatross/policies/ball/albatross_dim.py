@@ -19,7 +19,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.linalg.vectors import norm
+from albatross.linalg.vectors import hadamard, norm
 from albatross.models.least_squares import add_sample
 from albatross.models.soft_support import INCLUSION, INFORMATION, MEAN, SPREAD, nothing_known, revise
 from albatross.options import Positive, Probability, parameters, policy
@@ -78,18 +78,6 @@ def noise_size_albatross_dim(policy: AlbatrossDim, n_arms, dim):
 @tag_size.register
 def tag_size_albatross_dim(policy: AlbatrossDim):
     return 3  # renewals so far, row, sign
-
-
-@compiled
-def hadamard(row, column):
-    """+1 or -1: the parity of the bits that both numbers have (Sylvester's matrix of any order)."""
-    bits = row & column
-    bits ^= bits >> 16
-    bits ^= bits >> 8
-    bits ^= bits >> 4
-    bits ^= bits >> 2
-    bits ^= bits >> 1
-    return 1.0 - 2.0 * (bits & 1)
 
 
 @compiled

@@ -33,7 +33,7 @@ def resolve_ball_lints(policy: BallLinTS, n_arms, dim, horizon):
 
 @noise_size.register
 def noise_size_ball_lints(policy: BallLinTS, n_arms, dim):
-    return int(policy.support.sum())
+    return int(policy.support.sum())  # type: ignore[union-attr]
 
 
 @compiled

@@ -17,7 +17,6 @@ from albatross.models.ball_fit import (
     CHOSEN,
     MOMENT,
     SIZE,
-    describe_ball,
     estimated_mean,
     in_world,
     keep_action,
@@ -27,7 +26,7 @@ from albatross.models.ball_fit import (
 )
 from albatross.options import AtLeastZero, Positive, Probability, parameters, policy
 from albatross.policies.ball.on_ball import Coordinates, OnBallFit, confidence_radius, support_mask
-from albatross.protocol import diagnostics, resolve, select, update_tracking
+from albatross.protocol import resolve, select, update_tracking
 
 
 @policy
@@ -82,9 +81,3 @@ def update_tracking_ball_oful(policy: BallOFUL, state, choice, reward, n, tracke
     if policy.switch > 0.0 and fit.clock[SIZE] > 0 and not fit.clock[CHOSEN]:
         following = optimistic_direction(policy, fit)
         keep_action(fit, tracked, following, in_world(fit.carried[AXES:], following))
-
-
-@diagnostics.register
-def diagnostics_ball_oful(policy: BallOFUL, state):
-    found = {**describe_ball(state.fit), "pulls": state.pulls.copy()}
-    return {**found, "radius": float(confidence_radius(policy, state.fit))}

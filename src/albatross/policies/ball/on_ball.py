@@ -124,17 +124,20 @@ def check_state_on_fit(policy: OnBallFit, state):
     check_fit(state.fit, policy.support.sum())
 
 
-@diagnostics.register
-def diagnostics_on_fit(policy: OnBallFit, state):
-    return {**describe_ball(state.fit), "pulls": state.pulls.copy()}
-
-
 def _no_radius(policy, fit):
     return np.nan
 
 
 # confidence_radius(policy, fit) -> of the confidence ellipsoid about theta_hat, NaN without one
 confidence_radius = generic("confidence_radius", _no_radius)
+
+
+@diagnostics.register
+def diagnostics_on_fit(policy: OnBallFit, state):
+    found = {**describe_ball(state.fit), "pulls": state.pulls.copy()}
+    if confidence_radius.has(type(policy)):
+        found["radius"] = float(confidence_radius(policy, state.fit))
+    return found
 
 
 # ------------------------------------------------------------ a policy that explores, and otherwise plays such a policy

@@ -95,17 +95,11 @@ def select_sl_ucb(policy: SLUCB, state, offer, noise):
     return Choice(0, np.copysign(1.0 / math.sqrt(noise.size), noise), 0.0, 0.0, np.nan, tag)
 
 
-@compiled
-def inner_choice(choice):
-    """OFUL's choice inside ours."""
-    return choice._replace(tag=choice.tag[1:])
-
-
 @hold.register
 def hold_sl_ucb(policy: SLUCB, state, choice):
     if not state.clock[_COMMITTED]:
         return 1
-    return hold(policy.inner, state.inner, inner_choice(choice))
+    return hold(policy.inner, state.inner, choice._replace(tag=choice.tag[1:]))
 
 
 @update_tracking.register
@@ -119,7 +113,7 @@ def update_tracking_sl_ucb(policy: SLUCB, state, choice, reward, n, tracked):
                 state.moment[j] += reward / n * choice.action[j]
             commit(policy, state, tracked)
     elif state.clock[_COMMITTED]:
-        update_tracking(policy.inner, state.inner, inner_choice(choice), reward, n, tracked)
+        update_tracking(policy.inner, state.inner, choice._replace(tag=choice.tag[1:]), reward, n, tracked)
 
 
 @compiled

@@ -1,9 +1,10 @@
 """ALB-Dim for finitely many arms: the smallest of nested feature maps that random exploration finds enough.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithm 3. Phase i plays a fresh inner policy on map M_i, given the
-phase's length 25^i T_0 and confidence delta / 2^i, then explores random arms for 5^i ceil(sqrt T_0) rounds. Least squares on
-all exploration so far, thresholded at 2^-(i+1), gives the active features D_i; M_i is the smallest map that holds them.
-M_0 is the last map, which is also kept where least squares has no answer; the smallest one where nothing is active.
+phase's length 25^i T_0 and confidence delta / 2^i, then explores random arms for 5^i ceil(sqrt T_0) rounds. Least
+squares on all exploration so far, thresholded at 2^-(i+1), gives the active features D_i; M_i is the smallest map that
+holds them. M_0 is the last map, which is also kept where least squares has no answer; the smallest one where nothing
+is active.
 
 The paper takes SupLinRel inside, for its proof, and says that one could use LinUCB. Features and rewards are divided by
 b(delta); left out, it is that of standard normal features and of all rounds until the end of the phase.
@@ -21,25 +22,13 @@ from albatross.compiling import compiled, generic
 from albatross.models.least_squares import FOUND, WHY_NOT, add_sample
 from albatross.options import Positive, Probability, Rounds, Ties, derived, one_of, parameters, policy
 from albatross.picking import pick_uniformly
+from albatross.policies import exploration as phases
 from albatross.policies.arms.linucb import LinUCB
-from albatross.policies.exploration import (
-    EXPLORED,
-    PHASE,
-    PLAYED,
-    SAMPLES,
-    Growth,
-    Threshold,
-    begin_phase,
-    check_phase,
-    explored,
-    exploring,
-    next_active,
-    phase_lengths,
-)
+from albatross.policies.exploration import Growth, Threshold
 from albatross.policies.nested.maps import Dims, check_maps, in_map
 from albatross.policies.nested.sup_lin import Staged, n_stages
 from albatross.policies.nested.sup_lin_rel import SupLinRel, linrel_scale
-from albatross.policies.nested.sup_lin_ucb import SupLinUCB, linucb_alpha
+from albatross.policies.nested.sup_lin_ucb import SupLinUCB, linucb_alpha, staged_alpha
 from albatross.protocol import (
     Choice,
     check_state,
@@ -54,8 +43,10 @@ from albatross.protocol import (
     update,
 )
 
+_SCALES = {"suplinrel": linrel_scale, "suplinucb": staged_alpha, "linucb": linucb_alpha}
 _EMPTY = 3  # a further reason for a model
 _REASONS = {
+    -1: "the last map: the first phase",
     FOUND: "the smallest map that holds the active features",
     **{reason: f"the last map kept: {why}" for reason, why in WHY_NOT.items()},
     _EMPTY: "the smallest map: no feature was above the threshold",
@@ -96,7 +87,7 @@ class ALBDimFiniteState(NamedTuple):
 def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
     check_maps(policy.dims, n_arms, dim)
     first_phase = math.ceil((3.5 * dim) ** 2) if policy.first_phase is None else int(policy.first_phase)
-    lengths = phase_lengths(first_phase, policy.growth, horizon)
+    lengths = phases.phase_lengths(first_phase, policy.growth, horizon)
     settings = np.array([_settings(policy, n_arms, dim, lengths, phase) for phase in range(len(lengths))])
     inner: Any
     if policy.inner == "linucb":
@@ -119,16 +110,10 @@ def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
 def _settings(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int) -> tuple[float, ...]:
     """Rounds, stages, scale of the widths and b of the inner policy in a phase."""
     rounds, delta = int(lengths[phase, 0]), policy.delta / 2.0**phase
-    stages = n_stages(rounds)
     bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, int(lengths[: phase + 1].sum()), policy.delta)
-    if policy.inner == "suplinrel":
-        scale = linrel_scale(rounds, n_arms, delta, policy.sigma, bound)
-    else:
-        shared = stages if policy.inner == "suplinucb" else 1
-        scale = linucb_alpha(rounds, n_arms, delta / shared, policy.sigma, bound)
-    return float(rounds), stages, scale, bound
+    return float(rounds), n_stages(rounds), _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound), bound
 
 
 in_phase = generic("in_phase")  # in_phase(inner, settings) -> the inner policy as a phase plays it
@@ -151,20 +136,20 @@ def linucb_in_phase(inner: LinUCB, settings):
 @compiled
 def playing(policy, state):
     """The inner policy as this phase plays it."""
-    return in_phase(policy.inner, policy.settings[state.clock[PHASE]])
+    return in_phase(policy.inner, policy.settings[state.clock[phases.PHASE]])
 
 
 @init.register
 def init_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, rng):
-    phases = len(policy.lengths)
+    n_phases = len(policy.lengths)
     state = ALBDimFiniteState(
         inner=init(policy.inner, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
         clock=np.zeros(4, np.int64),
         gram=np.zeros((dim, dim)),
         cross=np.zeros(dim),
-        supports=np.zeros((phases, dim), bool),
-        found=np.zeros((phases, 4)),
+        supports=np.zeros((n_phases, dim), bool),
+        found=np.zeros((n_phases, 4)),
     )
     state.supports[0] = True
     state.found[0, 0] = dim
@@ -184,10 +169,10 @@ def tag_size_alb_dim_finite(policy: ALBDimFinite):
 
 @select.register
 def select_alb_dim_finite(policy: ALBDimFinite, state, offer, noise):
-    phase = state.clock[PHASE]
+    phase = state.clock[phases.PHASE]
     tag = np.zeros(2 + policy.tag)
     tag[0] = phase
-    if exploring(policy, state):
+    if phases.exploring(policy, state):
         tag[1] = 1.0
         arm, propensity = pick_uniformly(offer.eligible, noise[0])
         return Choice(arm, offer.contexts[arm], 0.0, 0.0, propensity, tag)
@@ -207,26 +192,26 @@ def update_alb_dim_finite(policy: ALBDimFinite, state, choice, reward, n):
 @compiled
 def learn_once(policy, state, choice, reward):
     """One play."""
-    phase = state.clock[PHASE]
+    phase = state.clock[phases.PHASE]
     state.pulls[choice.arm] += 1.0
     current = choice.tag[0] == phase
     if np.isnan(choice.tag[0]) or choice.tag[1] == 1.0:  # somebody else's play is a sample like any other
-        state.clock[SAMPLES] += 1
-        state.clock[EXPLORED] += current
+        state.clock[phases.SAMPLES] += 1
+        state.clock[phases.EXPLORED] += current
         add_sample(state.gram, state.cross, choice.action, reward, 1)
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
-        state.clock[PLAYED] += 1
+        state.clock[phases.PLAYED] += 1
         action = in_map(choice.action.reshape((1, -1)), int(state.found[phase, 0]))[0]
         play = choice._replace(action=action, tag=choice.tag[2:])
         update(playing(policy, state), state.inner, play, reward, 1)
-    if explored(policy, state) and phase + 1 < policy.lengths.shape[0]:
+    if phases.explored(policy, state) and phase + 1 < policy.lengths.shape[0]:
         end_phase(policy, state)
 
 
 @compiled
 def end_phase(policy, state):
     """D_{i+1} and M_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
-    support, conditioning, reason = next_active(policy, state, 0)
+    support, conditioning, reason = phases.next_active(policy, state, 0)
     needed = 0
     for j in range(support.size):
         needed = j + 1 if support[j] else needed
@@ -238,20 +223,14 @@ def end_phase(policy, state):
     model = 0
     while policy.dims[model] < needed:
         model += 1
-    begin_phase(state)
-    phase = state.clock[PHASE]
-    for j in range(support.size):
-        state.supports[phase, j] = support[j]
-    state.found[phase, 0] = policy.dims[model]
-    state.found[phase, 1] = state.clock[SAMPLES]
-    state.found[phase, 2] = conditioning
-    state.found[phase, 3] = reason
+    phases.begin_phase(state, support, conditioning, reason, 1)
+    state.found[state.clock[phases.PHASE], 0] = policy.dims[model]
     reset(playing(policy, state), state.inner)
 
 
 @check_state.register
 def check_state_alb_dim_finite(policy: ALBDimFinite, state):
-    check_phase(policy, state)
+    phases.check_phase(policy, state)
     checks.indices("found", state.found[..., 0], policy.dims[-1])
     checks.indices("found", state.found[..., 3], max(_REASONS))
     check_state(policy.inner, state.inner)
@@ -264,23 +243,8 @@ def check_tags_alb_dim_finite(policy: ALBDimFinite, state, tags):
 
 @diagnostics.register
 def diagnostics_alb_dim_finite(policy: ALBDimFinite, state):
-    phase = int(state.clock[PHASE])
-    phases = [
-        {
-            "model": int(state.found[i, 0]),
-            "support": np.flatnonzero(state.supports[i]),
-            "samples": int(state.found[i, 1]),
-            "conditioning": float(state.found[i, 2]),
-            "reason": _REASONS[int(state.found[i, 3])] if i else "the last map: the first phase",
-        }
-        for i in range(phase + 1)
-    ]
-    return {
-        "pulls": state.pulls.copy(),
-        "phase": phase,
-        "phases": phases,
-        "model": phases[-1]["model"],
-        "exploring": bool(exploring(policy, state)),
-        "samples": int(state.clock[SAMPLES]),
-        "inner": diagnostics(playing(policy, state), state.inner),
-    }
+    found = phases.describe_phases(policy, state, _REASONS, 1)
+    for i, noted in enumerate(found["phases"]):
+        noted["model"] = int(state.found[i, 0])
+    inner = diagnostics(playing(policy, state), state.inner)
+    return {"pulls": state.pulls.copy(), **found, "model": found["phases"][-1]["model"], "inner": inner}

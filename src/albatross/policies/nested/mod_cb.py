@@ -26,6 +26,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
+from albatross.models.square_loss_gap import square_loss_gap
 from albatross.options import AtLeastZero, Option, Positive, Probability, derived, parameters, policy
 from albatross.picking import pick_uniformly, uniform_from_normal
 from albatross.policies.arms.linear import LinearState
@@ -47,11 +48,6 @@ from albatross.protocol import (
 _MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
 _EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the mean of x x' over the arms offered follows
 _FEWEST = 20  # samples of a test
-_NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
-
-
-def _later(name: str, value: Any) -> None:
-    """Checked together with `dims`."""
 
 
 @policy
@@ -63,7 +59,7 @@ class ModCB:
     alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
     ridge: Positive = 1.0  #: of LinUCB
     #: (d, d) of all arms' features; None: estimated from what is offered
-    covariance: Annotated[Any, Option(_later)] = None
+    covariance: Annotated[Any, Option(lambda name, value: None)] = None  # checked below, together with dims
     exponent: Positive = 1 / 3  #: a random arm is played with probability (K / t)^exponent
     base: Any = derived()  # LinUCB
     known: int = derived()  # whether the covariance is given
@@ -110,8 +106,8 @@ def init_mod_cb(policy: ModCB, n_arms, dim, rng):
         moment=np.zeros(dim),
         second=np.zeros((dim, dim)),
         offered=np.zeros((dim, dim)),
-        tests=np.zeros((policy.dims.size, 2)),
-        history=np.zeros((policy.dims.size, 3)),
+        tests=np.zeros((len(policy.dims), 2)),
+        history=np.zeros((len(policy.dims), 3)),
     )
 
 
@@ -187,64 +183,18 @@ def learn_once(policy, state, choice, reward):
 
 
 @compiled
-def whitener(covariance, smaller):
-    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
-
-    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
-    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
-    """
-    dim = covariance.shape[0]
-    factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
-    for i in range(dim):
-        left = 1.0
-        for j in range(i):
-            if factor[j, j] > 0.0 and covariance[i, i] > 0.0:
-                shared = covariance[i, j] / math.sqrt(covariance[i, i] * covariance[j, j])
-                for k in range(j):
-                    shared -= factor[i, k] * factor[j, k]
-                factor[i, j] = shared / factor[j, j]
-                left -= factor[i, j] * factor[i, j]
-        if covariance[i, i] > 0.0 and left > _NOTHING_NEW:
-            factor[i, i] = math.sqrt(left)
-            inverse[i, i] = 1.0 / (factor[i, i] * math.sqrt(covariance[i, i]))
-            for j in range(i):
-                for k in range(j + 1):
-                    inverse[i, k] -= factor[i, j] * inverse[j, k] / factor[i, i]
-    inverse[:smaller] = 0.0
-    return inverse
-
-
-@compiled
-def residual(covariance, smaller, moment, second, n):
-    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
-
-    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
-    uncorrelated features the larger map adds just those that the smaller one does not have.
-    """
-    W = whitener(covariance, smaller)
-    total, outer = W @ moment, W @ second @ W.T
-    pairs = n * (n - 1.0)
-    estimate = (np.dot(total, total) - np.trace(outer)) / pairs
-    spread = 0.0  # tr S^2
-    for i in range(total.size):
-        for j in range(total.size):
-            spread += (outer[i, j] / n - total[i] / n * total[j] / n) ** 2
-    return estimate, math.sqrt(2.0 * spread / pairs)
-
-
-@compiled
 def compare_maps(policy, state):
     """Go over to the smallest larger map that predicts better for certain."""
     model, n = state.clock[_MODEL], state.clock[_SAMPLES]
     rounds = np.sum(state.pulls)
-    z = math.sqrt(2.0 * math.log(policy.dims.size * rounds * rounds / policy.delta))
+    z = math.sqrt(2.0 * math.log(len(policy.dims) * rounds * rounds / policy.delta))
     covariance = policy.covariance if policy.known else state.offered / state.clock[_OFFERS]
-    for larger in range(model + 1, policy.dims.size):
+    for larger in range(model + 1, len(policy.dims)):
         dim = policy.dims[larger]
         if n < max(2 * dim, _FEWEST):
             return
         state.clock[_TESTED] = n
-        estimate, spread = residual(
+        estimate, spread = square_loss_gap(
             covariance[:dim, :dim].copy(),
             policy.dims[model],
             state.moment[:dim].copy(),
@@ -267,7 +217,7 @@ def compare_maps(policy, state):
 @check_state.register
 def check_state_mod_cb(policy: ModCB, state):
     model = state.clock[..., _MODEL]
-    checks.indices("clock", model, policy.dims.size - 1)
+    checks.indices("clock", model, len(policy.dims) - 1)
     checks.indices("clock", state.clock[..., _SWITCHES], model)  # every switch goes to a larger map
     check_state(policy.base, state.base)
 

@@ -27,9 +27,9 @@ from albatross.protocol import Choice, check_tags, diagnostics, select, tag_size
 class Staged:
     """A policy in stages: with these keywords, and the two verbs below, it has the others."""
 
-    horizon: int | None  # T
+    horizon: Any  # T
     delta: float
-    feature_bound: float | None  # b
+    feature_bound: Any  # b
     stages: int
     scale: float  # of the width, or of its part that the data decide
 
@@ -41,15 +41,16 @@ learn_stage = generic("learn_stage")
 
 
 def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, scale: Any) -> Any:
-    """T, b and the number of stages, as given or b(delta); `scale(T, stages, b)` is that of the widths."""
+    """T, the number of stages, b as given or b(delta), and the scale of the widths by its formula."""
     rounds = checks.told_horizon(policy, horizon)
-    stages, bound = n_stages(rounds), policy.feature_bound
+    bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, rounds, policy.delta)
-    return parameters(policy, horizon=rounds, feature_bound=bound, stages=stages, scale=scale(rounds, stages, bound))
+    widths = scale(rounds, n_arms, policy.delta, policy.sigma, bound)
+    return parameters(policy, horizon=rounds, feature_bound=bound, stages=n_stages(rounds), scale=widths)
 
 
-def n_stages(horizon: int) -> int:
+def n_stages(horizon: float) -> int:
     """S = ceil(ln T). The last stage never passes an arm on: 2^-S <= 1/sqrt(T)."""
     return max(1, math.ceil(math.log(horizon)))
 

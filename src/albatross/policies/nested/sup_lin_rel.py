@@ -58,10 +58,7 @@ def linrel_scale(rounds: float, n_arms: int, delta: float, sigma: float, bound: 
 
 @resolve.register
 def resolve_sup_lin_rel(policy: SupLinRel, n_arms, dim, horizon):
-    def scale(rounds, stages, bound):
-        return linrel_scale(rounds, n_arms, policy.delta, policy.sigma, bound)
-
-    return staged_parameters(policy, n_arms, dim, horizon, scale)
+    return staged_parameters(policy, n_arms, dim, horizon, linrel_scale)
 
 
 @init.register

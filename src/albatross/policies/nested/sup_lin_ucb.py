@@ -18,7 +18,7 @@ from albatross.compiling import compiled
 from albatross.models.ridge import Ridge, forget, learn, leverages, predict
 from albatross.options import Positive, Probability, Rounds, Ties, derived, policy
 from albatross.picking import tie_priority
-from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, staged_parameters
+from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, n_stages, staged_parameters
 from albatross.protocol import init, reset, resolve
 
 
@@ -46,7 +46,7 @@ class SupLinUCBState(NamedTuple):
 
 
 def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1; SupLinUCB shares delta among its stages.
+    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1, of LinUCB.
 
     >>> round(linucb_alpha(1_000, 5, 0.1, 1.0, 1.0), 4)
     5.7985
@@ -54,12 +54,14 @@ def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: 
     return 2.0 * sigma / bound * math.sqrt(0.5 * math.log(2.0 * rounds * n_arms / delta)) + 1.0
 
 
+def staged_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
+    """The same with delta shared among the stages."""
+    return linucb_alpha(rounds, n_arms, delta / n_stages(rounds), sigma, bound)
+
+
 @resolve.register
 def resolve_sup_lin_ucb(policy: SupLinUCB, n_arms, dim, horizon):
-    def scale(rounds, stages, bound):
-        return linucb_alpha(rounds, n_arms, policy.delta / stages, policy.sigma, bound)
-
-    return staged_parameters(policy, n_arms, dim, horizon, scale)
+    return staged_parameters(policy, n_arms, dim, horizon, staged_alpha)
 
 
 @init.register
