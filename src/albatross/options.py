@@ -130,7 +130,7 @@ def _check(policy: Any, options: dict[str, Option]) -> None:
             object.__setattr__(policy, name, kept)
 
 
-def parameters(policy: Any, **given: Any) -> Any:
+def parameters(policy: Any, /, **given: Any) -> Any:
     """What compiled code gets: the keywords as numbers, but for what is given here.
 
     A keyword that is None and a derived parameter must be given.

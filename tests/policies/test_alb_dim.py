@@ -9,7 +9,8 @@ import pytest
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball
-from albatross.policies.exploration import least_squares, phase_lengths
+from albatross.models.least_squares import least_squares
+from albatross.policies.exploration import phase_lengths
 from albatross.protocol import Choice, update
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "dim" / "exploration.npz")

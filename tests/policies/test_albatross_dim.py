@@ -12,8 +12,8 @@ from stepping import state_of
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball
+from albatross.linalg.vectors import hadamard
 from albatross.models import soft_support
-from albatross.policies.ball.albatross_dim import hadamard
 from albatross.protocol import Choice, Offer, init, resolve, select, update
 
 SIGMA = 0.1

@@ -10,7 +10,7 @@ from scipy.linalg import sqrtm
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Nested
-from albatross.policies.nested.mod_cb import residual
+from albatross.models.square_loss_gap import square_loss_gap
 
 
 def covariance_of(dim, seed):
@@ -55,7 +55,7 @@ def test_the_estimate_from_sums_is_the_double_sum_over_pairs(d_m, dim, n):
     covariance = covariance_of(dim, seed=n)
     X = rng.multivariate_normal(np.zeros(dim), covariance, n)
     y = X @ rng.standard_normal(dim) + rng.standard_normal(n)
-    estimate, spread = residual(covariance, d_m, *sums(X, y))
+    estimate, spread = square_loss_gap(covariance, d_m, *sums(X, y))
     wanted, wanted_spread = slow_residual(covariance, d_m, X, y)
     assert estimate == pytest.approx(wanted, rel=1e-8, abs=1e-10)
     assert spread == pytest.approx(wanted_spread, rel=1e-8, abs=1e-10)
@@ -71,7 +71,7 @@ def test_the_estimate_is_unbiased(reach):
     assert (truth > 0.05) == (reach > 2)
     X = rng.multivariate_normal(np.zeros(dim), covariance, (times, n))
     y = X @ theta + 0.7 * rng.standard_normal((times, n))
-    estimates = np.array([residual(covariance, d_m, *sums(X[k], y[k]))[0] for k in range(times)])
+    estimates = np.array([square_loss_gap(covariance, d_m, *sums(X[k], y[k]))[0] for k in range(times)])
     standard_error = estimates.std(ddof=1) / np.sqrt(times)
     assert abs(estimates.mean() - truth) < 3 * standard_error
     assert standard_error < max(0.02, 0.05 * truth)  # else this would say little
@@ -84,7 +84,7 @@ def test_under_the_null_its_spread_is_what_it_says():
     theta = np.array([0.5, -0.5, 0.0, 0.0, 0.0])
     X = rng.multivariate_normal(np.zeros(dim), covariance, (times, n))
     y = X @ theta + 0.7 * rng.standard_normal((times, n))
-    found = np.array([residual(covariance, d_m, *sums(X[k], y[k])) for k in range(times)])
+    found = np.array([square_loss_gap(covariance, d_m, *sums(X[k], y[k])) for k in range(times)])
     assert found[:, 0].std() == pytest.approx(found[:, 1].mean(), rel=0.1)
 
 
@@ -172,7 +172,7 @@ def test_its_estimates_are_the_residuals_of_its_exploration():
     # It looks again whenever its samples have grown by 5 %: the last look was at one of these numbers of them.
     looks = range(int(len(y) / 1.06), len(y) + 1)
     for j, dim in enumerate((4, 6)):
-        candidates = [residual(np.eye(dim), 2, *sums(X[:n, :dim], y[:n]))[0] for n in looks]
+        candidates = [square_loss_gap(np.eye(dim), 2, *sums(X[:n, :dim], y[:n]))[0] for n in looks]
         assert np.abs(np.array(candidates) - found["estimates"][j]).min() < 1e-9
 
 

@@ -65,3 +65,15 @@ def row_squares(rows):
 def row_norms(rows):
     """(n,) norms of the rows."""
     return np.sqrt(row_squares(rows))
+
+
+@compiled
+def hadamard(row, column):
+    """+1 or -1: the parity of the bits that both numbers have (Sylvester's matrix of any order)."""
+    bits = row & column
+    bits ^= bits >> 16
+    bits ^= bits >> 8
+    bits ^= bits >> 4
+    bits ^= bits >> 2
+    bits ^= bits >> 1
+    return 1.0 - 2.0 * (bits & 1)

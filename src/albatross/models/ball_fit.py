@@ -126,10 +126,13 @@ def in_world(axes, coordinates):
 
 @compiled
 def tracked_mean(fit, choice, tracked):
-    """<theta*, action>."""
+    """<theta*, action> of a choice whose coordinates are the end of its tag, or that has its vector."""
+    if choice.action.size:
+        return (tracked.theta @ choice.action)[0]
     if fit.clock[CHOSEN]:
         return tracked.kept[0]
-    return in_world(tracked.turned, choice.tag[OWN : OWN + fit.clock[SIZE]])[0]
+    start = choice.tag.size - fit.values.size
+    return in_world(tracked.turned, choice.tag[start : start + fit.clock[SIZE]])[0]
 
 
 @compiled

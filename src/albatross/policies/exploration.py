@@ -1,37 +1,35 @@
-"""What both forms of ALB-Dim share: phases of play and of random exploration, and least squares on the latter.
+"""The phases that both forms of ALB-Dim share: rounds of play, then of random exploration, both longer each time.
 
-Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has `lengths`, `text` and `min_norm`; its
-state has a `clock`, and `gram` and `cross` of all exploration.
+Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has the parameters `lengths` and
+`threshold`; its state has a `clock`, `gram` and `cross` of all exploration, the `supports` D_0, D_1, ... and what was
+`found` with each.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
+from albatross.models.least_squares import least_squares
+from albatross.options import Option, one_of
 
-THRESHOLDS = ("pseudocode", "text")
 PHASE, PLAYED, EXPLORED, SAMPLES = 0, 1, 2, 3  # places in the clock; the middle two count within the phase
-FOUND, FEW, SINGULAR = 0, 1, 2  # what became of least squares
-WHY_ALL = {FEW: "fewer samples than coordinates", SINGULAR: "the Gram matrix does not factorise"}
 _MOST_GROWTH = 10_000
 
 
-def check_phases(policy: Any) -> None:
-    """The keywords that both forms have."""
-    if policy.first_phase is not None:
-        checks.rounds("first_phase", policy.first_phase)
-    checks.probability("delta", policy.delta)
-    checks.positive("sigma", policy.sigma)
-    checks.one_of("threshold", policy.threshold, THRESHOLDS)
-    growth = checks.numbers("growth", policy.growth)
-    if growth.shape != (2,) or growth.dtype.kind not in "iu" or growth.min() < 2 or growth.max() > _MOST_GROWTH:
-        raise ValueError(f"growth must be two whole numbers from 2 to {_MOST_GROWTH}, not {policy.growth!r}")
-    object.__setattr__(policy, "growth", tuple(int(factor) for factor in growth))
+def _growth(name: str, value: Any) -> tuple[int, ...]:
+    factors = checks.numbers(name, value)
+    if factors.shape != (2,) or factors.dtype.kind not in "iu" or factors.min() < 2 or factors.max() > _MOST_GROWTH:
+        raise ValueError(f"{name} must be two whole numbers from 2 to {_MOST_GROWTH}, not {value!r}")
+    return tuple(int(factor) for factor in factors)
+
+
+Growth = Annotated[tuple[int, int], Option(_growth, tuple)]
+Threshold = Annotated[str, one_of("pseudocode", "text")]
 
 
 def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int | None) -> np.ndarray:
@@ -51,7 +49,7 @@ def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int | None)
 
 
 def check_phase(policy: Any, state: Any) -> None:
-    """Refuse a phase that there is not."""
+    """Refuse a phase that does not exist."""
     checks.indices("clock", state.clock[..., PHASE], len(policy.lengths) - 1)
 
 
@@ -68,57 +66,40 @@ def explored(policy, state):
 
 
 @compiled
-def add_sample(gram, cross, x, reward, n):
-    """n plays of x that brought `reward` in sum, for least squares."""
-    for i in range(x.size):
-        cross[i] += reward * x[i]
-        weight = n * x[i]
-        for j in range(x.size):
-            gram[i, j] += weight * x[j]
-
-
-@compiled
-def least_squares(gram, cross, samples, min_norm):
-    """theta_hat, the Gram matrix's smallest eigenvalue over its largest, and FOUND or why there is no theta_hat."""
-    dim = cross.size
-    spectrum = np.linalg.eigvalsh(gram)
-    conditioning = max(spectrum[0], 0.0) / max(spectrum[dim - 1], 1e-300)
-    reason = FOUND
-    if samples < dim:
-        reason = FEW
-    elif conditioning <= dim * 2.0**-52:
-        reason = SINGULAR
-    jitter = 0.0
-    if reason != FOUND and min_norm:
-        jitter, reason = 1e-10 * max(spectrum[dim - 1], 1e-300), FOUND
-    if reason != FOUND:
-        return np.zeros(dim), conditioning, reason
-    return np.linalg.solve(gram + jitter * np.eye(dim), cross), conditioning, reason
-
-
-@compiled
-def next_active(policy, state):
+def next_active(policy, state, min_norm):
     """D_{i+1} from all exploration so far, with the conditioning and FOUND or why there is no answer."""
-    theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[SAMPLES], policy.min_norm)
+    theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[SAMPLES], min_norm)
     # D_i holds the coordinates of at least eps_i / 2 = 2^-(i+1), or by the text 2^-i
     phase = state.clock[PHASE]
-    least = 0.5 ** (phase + 1) if policy.text else 0.5 ** (phase + 2)
+    least = 0.5 ** (phase + 1) if policy.threshold else 0.5 ** (phase + 2)
     return np.abs(theta) >= least, conditioning, reason
 
 
 @compiled
-def begin_phase(state):
-    """The clock of the next phase."""
-    state.clock[PHASE] += 1
+def begin_phase(state, support, conditioning, reason, column):
+    """The next phase on D_{i+1}, with the samples, conditioning and reason behind it in columns of `found`."""
+    phase = state.clock[PHASE] + 1
+    for j in range(support.size):
+        state.supports[phase, j] = support[j]
+    state.found[phase, column] = state.clock[SAMPLES]
+    state.found[phase, column + 1] = conditioning
+    state.found[phase, column + 2] = reason
+    state.clock[PHASE] = phase
     state.clock[PLAYED] = 0
     state.clock[EXPLORED] = 0
 
 
-@compiled
-def in_map(rows, size):
-    """The features of a map: those beyond its dimension are 0, which nothing can be learnt from."""
-    seen = rows.copy()
-    for i in range(rows.shape[0]):
-        for j in range(size, rows.shape[1]):
-            seen[i, j] = 0.0
-    return seen
+def describe_phases(policy: Any, state: Any, reasons: dict[int, str], column: int) -> dict[str, Any]:
+    """The phase, all samples, and of every phase what `begin_phase` noted; `reasons[-1]` is that of the first."""
+    phase = int(state.clock[PHASE])
+    phases = [
+        {
+            "support": np.flatnonzero(state.supports[i]),
+            "samples": int(state.found[i, column]),
+            "conditioning": float(state.found[i, column + 1]),
+            "reason": reasons[int(state.found[i, column + 2]) if i else -1],
+        }
+        for i in range(phase + 1)
+    ]
+    samples, explores = int(state.clock[SAMPLES]), bool(exploring(policy, state))
+    return {"phase": phase, "phases": phases, "exploring": explores, "samples": samples}

@@ -13,52 +13,31 @@ they teach is summed by row and sign, and enters sum x x' and sum x y when the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.linalg.vectors import norm
+from albatross.linalg.vectors import hadamard, norm
+from albatross.models.least_squares import add_sample
 from albatross.models.soft_support import INCLUSION, INFORMATION, MEAN, SPREAD, nothing_known, revise
+from albatross.options import Positive, Probability, parameters, policy
 from albatross.picking import pick_uniformly
-from albatross.policies.exploration import add_sample
-from albatross.protocol import (
-    Choice,
-    check_tags,
-    diagnostics,
-    init,
-    noise_size,
-    on_ball,
-    resolve,
-    select,
-    tag_size,
-    update,
-)
+from albatross.policies.ball.on_ball import OnBall
+from albatross.protocol import Choice, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
 
 ROUNDS, RENEWAL, BATCH = 0, 1, 2  # places in the clock
 PLAYS, REWARD = 0, 1  # last axis of the tally
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlbatrossDim:
+@policy
+class AlbatrossDim(OnBall):
     """Perturbed greedy play on a soft support (this library's own; prior of Stephens 2017)."""
 
-    sigma: float = 1.0  #: standard deviation of the noise; better too large than too small
-    norm_bound: float = 1.0  #: what the norm of theta* is at most
-    beta: float = 0.1  #: a posterior is kept for this share of the rounds so far
-
-    def __post_init__(self) -> None:
-        checks.positive("sigma", self.sigma)
-        checks.positive("norm_bound", self.norm_bound)
-        checks.probability("beta", self.beta)
-
-
-class AlbatrossDimParameters(NamedTuple):
-    sigma: float
-    norm_bound: float
-    beta: float
+    sigma: Positive = 1.0  #: standard deviation of the noise; better too large than too small
+    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    beta: Probability = 0.1  #: a posterior is kept for this share of the rounds so far
 
 
 class AlbatrossDimState(NamedTuple):
@@ -71,20 +50,14 @@ class AlbatrossDimState(NamedTuple):
     clock: np.ndarray  # (3,) int64: rounds, the round of the next renewal, renewals so far
 
 
-@on_ball.register
-def on_ball_albatross_dim(policy: AlbatrossDim) -> bool:
-    return True
-
-
 @resolve.register
 def resolve_albatross_dim(policy: AlbatrossDim, n_arms, dim, horizon):
     # Below a share of 1e-9, what is known beforehand vanishes in rounding beside what the rewards say.
-    sigma = max(policy.sigma, 1e-9 * policy.norm_bound)
-    return AlbatrossDimParameters(float(sigma), float(policy.norm_bound), float(policy.beta))
+    return parameters(policy, sigma=max(policy.sigma, 1e-9 * policy.norm_bound))
 
 
 @init.register
-def init_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim, rng):
+def init_albatross_dim(policy: AlbatrossDim, n_arms, dim, rng):
     order = 1 << (dim - 1).bit_length()
     return AlbatrossDimState(
         columns=rng.permutation(order)[:dim].astype(np.int64),
@@ -98,25 +71,13 @@ def init_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim, rng):
 
 
 @noise_size.register
-def noise_size_albatross_dim(policy: AlbatrossDimParameters, n_arms, dim):
+def noise_size_albatross_dim(policy: AlbatrossDim, n_arms, dim):
     return 2  # one for the row, one for its sign
 
 
 @tag_size.register
-def tag_size_albatross_dim(policy: AlbatrossDimParameters):
+def tag_size_albatross_dim(policy: AlbatrossDim):
     return 3  # renewals so far, row, sign
-
-
-@compiled
-def hadamard(row, column):
-    """+1 or -1: the parity of the bits that both numbers have (Sylvester's matrix of any order)."""
-    bits = row & column
-    bits ^= bits >> 16
-    bits ^= bits >> 8
-    bits ^= bits >> 4
-    bits ^= bits >> 2
-    bits ^= bits >> 1
-    return 1.0 - 2.0 * (bits & 1)
 
 
 @compiled
@@ -130,7 +91,7 @@ def perturbed_mean(state, row, side):
 
 
 @select.register
-def select_albatross_dim(policy: AlbatrossDimParameters, state, offer, noise):
+def select_albatross_dim(policy: AlbatrossDim, state, offer, noise):
     # One of the rows served least: all rows in turn, in an order that is new each time around.
     row, _ = pick_uniformly(state.served == state.served.min(), noise[0])
     side = 1 if noise[1] < 0.0 else 0
@@ -143,7 +104,7 @@ def select_albatross_dim(policy: AlbatrossDimParameters, state, offer, noise):
 
 
 @update.register
-def update_albatross_dim(policy: AlbatrossDimParameters, state, choice, reward, n):
+def update_albatross_dim(policy: AlbatrossDim, state, choice, reward, n):
     state.clock[ROUNDS] += n
     if not np.isnan(choice.tag[0]):  # somebody else's action is of no row
         state.served[int(choice.tag[1])] += n
@@ -174,13 +135,13 @@ def renew(policy, state):
 
 
 @check_tags.register
-def check_tags_albatross_dim(policy: AlbatrossDimParameters, state, tags):
+def check_tags_albatross_dim(policy: AlbatrossDim, state, tags):
     own = tags[~np.isnan(tags[:, 0])]
     checks.indices("tag", own[:, 1:], (state.served.shape[-1] - 1, 1))
 
 
 @diagnostics.register
-def diagnostics_albatross_dim(policy: AlbatrossDimParameters, state):
+def diagnostics_albatross_dim(policy: AlbatrossDim, state):
     mean, variance, inclusion = state.belief[MEAN], state.belief[SPREAD] ** 2, state.belief[INCLUSION]
     information = state.belief[INFORMATION]
     warnings = []

@@ -8,7 +8,6 @@ coordinates with |theta_j| >= sigma sqrt(2 ln(2d / delta) (A'A)^-1_jj), and play
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,31 +15,24 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.linalg.vectors import norm
-from albatross.policies.exploration import add_sample
-from albatross.protocol import Choice, diagnostics, hold, init, noise_size, on_ball, resolve, select, tag_size, update
+from albatross.models.least_squares import add_sample
+from albatross.options import Positive, Probability, Rounds, derived, parameters, policy
+from albatross.policies.ball.on_ball import OnBall
+from albatross.protocol import Choice, diagnostics, hold, init, noise_size, resolve, select, tag_size, update
 
 _FOR_EVER = 2**53
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExploreThenCommit:
+@policy
+class ExploreThenCommit(OnBall):
     """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
-    sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: some coordinate that is 0 is kept with at most this probability
-
-    def __post_init__(self) -> None:
-        if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
-        checks.positive("sigma", self.sigma)
-        checks.probability("delta", self.delta)
-
-
-class ExploreThenCommitParameters(NamedTuple):
-    explore: float  # rounds
-    level: float  # sigma sqrt(2 ln(2d / delta))
-    dim: int
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is told
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    delta: Probability = 0.1  #: some coordinate that is 0 is kept with at most this probability
+    explore: float = derived()  # rounds
+    level: float = derived()  # sigma sqrt(2 ln(2d / delta))
+    dim: int = derived()
 
 
 class ExploreThenCommitState(NamedTuple):
@@ -51,35 +43,35 @@ class ExploreThenCommitState(NamedTuple):
     pulls: np.ndarray  # (1,)
 
 
-@on_ball.register
-def on_ball_explore_then_commit(policy: ExploreThenCommit) -> bool:
-    return True
-
-
 @resolve.register
 def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon):
-    rounds = max(2 * dim, math.ceil(checks.told_horizon(policy, horizon) ** (2 / 3)))
-    level = policy.sigma * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta))
-    return ExploreThenCommitParameters(float(rounds), float(level), dim)
+    rounds = checks.told_horizon(policy, horizon)
+    return parameters(
+        policy,
+        horizon=rounds,
+        explore=max(2 * dim, math.ceil(rounds ** (2 / 3))),
+        level=policy.sigma * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta)),
+        dim=dim,
+    )
 
 
 @init.register
-def init_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, dim, rng):
+def init_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, rng):
     return ExploreThenCommitState(np.zeros(1), np.zeros((dim, dim)), np.zeros(dim), np.zeros(dim), np.zeros(1))
 
 
 @noise_size.register
-def noise_size_explore_then_commit(policy: ExploreThenCommitParameters, n_arms, dim):
+def noise_size_explore_then_commit(policy: ExploreThenCommit, n_arms, dim):
     return dim
 
 
 @tag_size.register
-def tag_size_explore_then_commit(policy: ExploreThenCommitParameters):
+def tag_size_explore_then_commit(policy: ExploreThenCommit):
     return policy.dim  # the action again: pending decisions that were saved have it
 
 
 @select.register
-def select_explore_then_commit(policy: ExploreThenCommitParameters, state, offer, noise):
+def select_explore_then_commit(policy: ExploreThenCommit, state, offer, noise):
     if state.samples[0] < policy.explore:
         action = noise / norm(noise)
         return Choice(0, action, 0.0, 0.0, np.nan, action)
@@ -87,12 +79,12 @@ def select_explore_then_commit(policy: ExploreThenCommitParameters, state, offer
 
 
 @hold.register
-def hold_explore_then_commit(policy: ExploreThenCommitParameters, state, choice):
+def hold_explore_then_commit(policy: ExploreThenCommit, state, choice):
     return 1 if state.samples[0] < policy.explore else _FOR_EVER
 
 
 @update.register
-def update_explore_then_commit(policy: ExploreThenCommitParameters, state, choice, reward, n):
+def update_explore_then_commit(policy: ExploreThenCommit, state, choice, reward, n):
     state.pulls[0] += n
     for _ in range(n):
         if state.samples[0] >= policy.explore:
@@ -121,7 +113,7 @@ def commit(policy, state):
 
 
 @diagnostics.register
-def diagnostics_explore_then_commit(policy: ExploreThenCommitParameters, state):
+def diagnostics_explore_then_commit(policy: ExploreThenCommit, state):
     return {
         "pulls": state.pulls.copy(),
         "samples": int(state.samples[0]),

@@ -11,58 +11,44 @@ it cannot learn from somebody else's actions: the estimate needs its own random 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.ball_fit import OWN, SIZE, nothing_tracked, start_over, start_tracking
-from albatross.policies.ball.ball_oful import BallOFULParameters, BallState
+from albatross.models.ball_fit import OWN, SIZE, start_tracking
+from albatross.options import AtLeastZero, Positive, Probability, Rounds, derived, parameters, policy
+from albatross.policies.ball.ball_oful import BallOFUL
+from albatross.policies.ball.on_ball import AroundBallFit, BallState
 from albatross.protocol import (
     Choice,
     check_state,
     diagnostics,
     hold,
     init,
-    mean_reward,
     noise_size,
-    on_ball,
+    reset,
     resolve,
     select,
     tag_size,
-    track,
-    update,
     update_tracking,
 )
 
 _COMMITTED, _SAMPLES = 0, 1  # places in the clock
 
 
-@dataclass(frozen=True, kw_only=True)
-class SLUCB:
+@policy
+class SLUCB(AroundBallFit):
     """SL-UCB (Carpentier and Munos 2012, Section 3); its noise model differs from ours."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` is told
-    sigma: float = 1.0  #: standard deviation of the noise
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    norm_bound: float = 1.0  #: what the norm of theta* is at most
-    switch: float = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
-
-    def __post_init__(self) -> None:
-        if self.horizon is not None:
-            checks.rounds("horizon", self.horizon)
-        checks.positive("sigma", self.sigma)
-        checks.probability("delta", self.delta)
-        checks.positive("norm_bound", self.norm_bound)
-        checks.at_least_zero("switch", self.switch)
-
-
-class SLUCBParameters(NamedTuple):
-    inner: BallOFULParameters
-    horizon: float
-    constant: float  # c
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is told
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
+    inner: Any = derived()  # OFUL, on all coordinates
+    constant: float = derived()  # c
 
 
 class SLUCBState(NamedTuple):
@@ -71,80 +57,53 @@ class SLUCBState(NamedTuple):
     moment: np.ndarray  # (d,) sum of x r
 
 
-@on_ball.register
-def on_ball_sl_ucb(policy: SLUCB) -> bool:
-    return True
-
-
 @resolve.register
 def resolve_sl_ucb(policy: SLUCB, n_arms, dim, horizon):
-    sigma, delta, bound = float(policy.sigma), float(policy.delta), float(policy.norm_bound)
-    inner = BallOFULParameters(sigma, delta, bound, 1.0, float(policy.switch), np.ones(dim, bool))
-    constant = (bound + sigma) * math.sqrt(2.0 * math.log(2.0 * dim / delta))
-    return SLUCBParameters(inner, float(checks.told_horizon(policy, horizon)), constant)
+    inner = BallOFUL(sigma=policy.sigma, delta=policy.delta, norm_bound=policy.norm_bound, switch=policy.switch)
+    return parameters(
+        policy,
+        horizon=checks.told_horizon(policy, horizon),
+        inner=resolve(inner, n_arms, dim, horizon),
+        constant=(policy.norm_bound + policy.sigma) * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta)),
+    )
 
 
 @init.register
-def init_sl_ucb(policy: SLUCBParameters, n_arms, dim, rng):
+def init_sl_ucb(policy: SLUCB, n_arms, dim, rng):
     return SLUCBState(init(policy.inner, n_arms, dim, rng), np.zeros(2, np.int64), np.zeros(dim))
 
 
-@track.register
-def track_sl_ucb(policy: SLUCBParameters, state, theta):
-    inner, tracked = track(policy.inner, state.inner, theta)
-    return state._replace(inner=inner), tracked
-
-
-@mean_reward.register
-def mean_reward_sl_ucb(policy: SLUCBParameters, state, choice, tracked):
-    if choice.action.size:  # explored, not OFUL's
-        return (tracked.theta @ choice.action)[0]
-    return mean_reward(policy.inner, state.inner, inner_choice(choice), tracked)
-
-
 @noise_size.register
-def noise_size_sl_ucb(policy: SLUCBParameters, n_arms, dim):
+def noise_size_sl_ucb(policy: SLUCB, n_arms, dim):
     return dim
 
 
 @tag_size.register
-def tag_size_sl_ucb(policy: SLUCBParameters):
+def tag_size_sl_ucb(policy: SLUCB):
     return 1 + tag_size(policy.inner)
 
 
 @select.register
-def select_sl_ucb(policy: SLUCBParameters, state, offer, noise):
-    dim = noise.size
-    tag = np.zeros(1 + OWN + dim)
+def select_sl_ucb(policy: SLUCB, state, offer, noise):
+    tag = np.zeros(1 + OWN + noise.size)
     if state.clock[_COMMITTED]:
         choice = select(policy.inner, state.inner, offer, noise[:0])
         for j in range(choice.tag.size):
             tag[1 + j] = choice.tag[j]
-        return Choice(0, choice.action, choice.score, choice.width, choice.propensity, tag)
+        return choice._replace(tag=tag)
     tag[0] = 1.0
-    return Choice(0, np.copysign(1.0 / math.sqrt(dim), noise), 0.0, 0.0, np.nan, tag)
-
-
-@compiled
-def inner_choice(choice):
-    """The choice of OFUL inside ours."""
-    return Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, choice.tag[1:])
+    return Choice(0, np.copysign(1.0 / math.sqrt(noise.size), noise), 0.0, 0.0, np.nan, tag)
 
 
 @hold.register
-def hold_sl_ucb(policy: SLUCBParameters, state, choice):
+def hold_sl_ucb(policy: SLUCB, state, choice):
     if not state.clock[_COMMITTED]:
         return 1
-    return hold(policy.inner, state.inner, inner_choice(choice))
-
-
-@update.register
-def update_sl_ucb(policy: SLUCBParameters, state, choice, reward, n):
-    update_tracking(policy, state, choice, reward, n, nothing_tracked(state.inner.fit))
+    return hold(policy.inner, state.inner, choice._replace(tag=choice.tag[1:]))
 
 
 @update_tracking.register
-def update_tracking_sl_ucb(policy: SLUCBParameters, state, choice, reward, n, tracked):
+def update_tracking_sl_ucb(policy: SLUCB, state, choice, reward, n, tracked):
     if choice.tag[0] == 1.0:
         for _ in range(n):
             if state.clock[_COMMITTED]:  # one that comes later has nothing left to decide
@@ -154,7 +113,7 @@ def update_tracking_sl_ucb(policy: SLUCBParameters, state, choice, reward, n, tr
                 state.moment[j] += reward / n * choice.action[j]
             commit(policy, state, tracked)
     elif state.clock[_COMMITTED]:
-        update_tracking(policy.inner, state.inner, inner_choice(choice), reward, n, tracked)
+        update_tracking(policy.inner, state.inner, choice._replace(tag=choice.tag[1:]), reward, n, tracked)
 
 
 @compiled
@@ -168,18 +127,18 @@ def commit(policy, state, tracked):
     support = np.abs(state.moment) * dim / t >= 2.0 * policy.constant / root
     if not np.any(support):
         support[:] = True
-    start_over(state.inner.fit, support, policy.inner.strength)
+    reset(policy.inner._replace(support=support), state.inner)
     start_tracking(tracked, support)
     state.clock[_COMMITTED] = 1
 
 
 @check_state.register
-def check_state_sl_ucb(policy: SLUCBParameters, state):
+def check_state_sl_ucb(policy: SLUCB, state):
     check_state(policy.inner, state.inner)
 
 
 @diagnostics.register
-def diagnostics_sl_ucb(policy: SLUCBParameters, state):
+def diagnostics_sl_ucb(policy: SLUCB, state):
     found = diagnostics(policy.inner, state.inner)
     return {
         **found,

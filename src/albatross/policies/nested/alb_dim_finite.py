@@ -1,9 +1,10 @@
 """ALB-Dim for finitely many arms: the smallest of nested feature maps that random exploration finds enough.
 
-Ghosh, Sankararaman and Ramchandran (2021), Algorithm 3. Phase i plays a fresh inner policy on map M_i, told the phase's
-length 25^i T_0 and confidence delta / 2^i, then explores random arms for 5^i ceil(sqrt T_0) rounds. Least squares on
-all exploration so far, thresholded at 2^-(i+1), gives the active features D_i; M_i is the smallest map that holds them.
-M_0 is the last map, which is also kept where least squares has no answer; the smallest one where nothing is active.
+Ghosh, Sankararaman and Ramchandran (2021), Algorithm 3. Phase i plays a fresh inner policy on map M_i, given the
+phase's length 25^i T_0 and confidence delta / 2^i, then explores random arms for 5^i ceil(sqrt T_0) rounds. Least
+squares on all exploration so far, thresholded at 2^-(i+1), gives the active features D_i; M_i is the smallest map that
+holds them. M_0 is the last map, which is also kept where least squares has no answer; the smallest one where nothing
+is active.
 
 The paper takes SupLinRel inside, for its proof, and says that one could use LinUCB. Features and rewards are divided by
 b(delta); left out, it is that of standard normal features and of all rounds until the end of the phase.
@@ -12,39 +13,24 @@ b(delta); left out, it is that of standard normal features and of all rounds unt
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import bounds, checks
 from albatross.compiling import compiled, generic
+from albatross.models.least_squares import FOUND, WHY_NOT, add_sample
+from albatross.options import Positive, Probability, Rounds, Ties, derived, one_of, parameters, policy
 from albatross.picking import pick_uniformly
+from albatross.policies import exploration as phases
 from albatross.policies.arms.linucb import LinUCB
-from albatross.policies.exploration import (
-    EXPLORED,
-    FOUND,
-    PHASE,
-    PLAYED,
-    SAMPLES,
-    THRESHOLDS,
-    WHY_ALL,
-    add_sample,
-    begin_phase,
-    check_phase,
-    check_phases,
-    explored,
-    exploring,
-    in_map,
-    next_active,
-    phase_lengths,
-)
-from albatross.policies.nested.sup_lin import n_stages
-from albatross.policies.nested.sup_lin_rel import SupLinRelParameters, linrel_scale
-from albatross.policies.nested.sup_lin_ucb import SupLinUCBParameters, linucb_alpha
+from albatross.policies.exploration import Growth, Threshold
+from albatross.policies.nested.maps import Dims, check_maps, in_map
+from albatross.policies.nested.sup_lin import Staged, n_stages
+from albatross.policies.nested.sup_lin_rel import SupLinRel, linrel_scale
+from albatross.policies.nested.sup_lin_ucb import SupLinUCB, linucb_alpha, staged_alpha
 from albatross.protocol import (
     Choice,
-    Offer,
     check_state,
     check_tags,
     diagnostics,
@@ -57,47 +43,34 @@ from albatross.protocol import (
     update,
 )
 
-_INNER = ("suplinrel", "suplinucb", "linucb")
+_SCALES = {"suplinrel": linrel_scale, "suplinucb": staged_alpha, "linucb": linucb_alpha}
 _EMPTY = 3  # a further reason for a model
 _REASONS = {
+    -1: "the last map: the first phase",
     FOUND: "the smallest map that holds the active features",
-    **{reason: f"the last map kept: {why}" for reason, why in WHY_ALL.items()},
+    **{reason: f"the last map kept: {why}" for reason, why in WHY_NOT.items()},
     _EMPTY: "the smallest map: no feature was above the threshold",
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@policy
 class ALBDimFinite:
     """ALB-Dim for finitely many arms (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 3)."""
 
-    dims: tuple[int, ...]  #: features of the nested maps, the last all features
-    first_phase: int | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
-    delta: float = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
-    sigma: float = 1.0  #: standard deviation of the noise
-    inner: str = "suplinrel"  #: "suplinrel", "suplinucb" or "linucb"
+    dims: Dims  #: features of the nested maps, the last all features
+    first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
+    delta: Probability = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    #: "suplinrel", "suplinucb" or "linucb", what is played on the map; compiled code gets that policy
+    inner: Annotated[str, one_of("suplinrel", "suplinucb", "linucb")] = "suplinrel"
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
-    feature_bound: float | None = None
-    threshold: str = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
-    growth: tuple[int, int] = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
-        check_phases(self)
-        checks.one_of("inner", self.inner, _INNER)
-        if self.feature_bound is not None:
-            checks.positive("feature_bound", self.feature_bound)
-        checks.one_of("ties", self.ties, ("random", "first"))
-
-
-class ALBDimFiniteParameters(NamedTuple):
-    inner: Any  # the inner policy, with as many stages as its last phase needs
-    dims: np.ndarray  # (M,) int64
-    lengths: np.ndarray  # (phases, 2) int64: rounds of play and of exploration in each phase
-    told: np.ndarray  # (phases, 4) what the inner policy is told: rounds, stages, scale of its widths, b
-    text: int  # which threshold
-    min_norm: int  # never: where least squares has no answer the last map is kept
-    tag: int  # numbers in the inner policy's tag
+    feature_bound: Positive | None = None
+    threshold: Threshold = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
+    growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    lengths: np.ndarray = derived()  # (phases, 2) int64: rounds of play and of exploration in each phase
+    settings: np.ndarray = derived()  # (phases, 4) of the inner policy: rounds, stages, scale of its widths, b
+    tag: int = derived()  # numbers in the inner policy's tag
 
 
 class ALBDimFiniteState(NamedTuple):
@@ -112,138 +85,106 @@ class ALBDimFiniteState(NamedTuple):
 
 @resolve.register
 def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
-    if n_arms < 2:
-        raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
-    if policy.dims[-1] != dim:
-        raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
+    check_maps(policy.dims, n_arms, dim)
     first_phase = math.ceil((3.5 * dim) ** 2) if policy.first_phase is None else int(policy.first_phase)
-    lengths = phase_lengths(first_phase, policy.growth, horizon)
-    told = np.array([_told(policy, n_arms, dim, lengths, phase) for phase in range(len(lengths))])
-    ties = int(policy.ties == "random")
-    inner: Any = resolve(LinUCB(biases=False, ties=policy.ties), n_arms, dim, horizon)
-    if policy.inner != "linucb":
-        kind = SupLinRelParameters if policy.inner == "suplinrel" else SupLinUCBParameters
-        inner = kind(1.0, int(told[:, 1].max()), 1.0, 1.0, ties)
-    return ALBDimFiniteParameters(
+    lengths = phases.phase_lengths(first_phase, policy.growth, horizon)
+    settings = np.array([_settings(policy, n_arms, dim, lengths, phase) for phase in range(len(lengths))])
+    inner: Any
+    if policy.inner == "linucb":
+        inner = resolve(LinUCB(biases=False, ties=policy.ties), n_arms, dim, horizon)
+    else:
+        kind = SupLinRel if policy.inner == "suplinrel" else SupLinUCB
+        inner = resolve(kind(horizon=1, ties=policy.ties), n_arms, dim, horizon)
+        inner = inner._replace(stages=int(settings[:, 1].max()))
+    return parameters(
+        policy,
+        first_phase=first_phase,
         inner=inner,
-        dims=np.array(policy.dims, np.int64),
+        feature_bound=settings[0, 3],
         lengths=lengths,
-        told=told,
-        text=THRESHOLDS.index(policy.threshold),
-        min_norm=0,
+        settings=settings,
         tag=tag_size(inner),
     )
 
 
-def _told(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int) -> tuple[float, ...]:
+def _settings(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int) -> tuple[float, ...]:
     """Rounds, stages, scale of the widths and b of the inner policy in a phase."""
     rounds, delta = int(lengths[phase, 0]), policy.delta / 2.0**phase
-    stages = n_stages(rounds)
     bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, int(lengths[: phase + 1].sum()), policy.delta)
-    if policy.inner == "suplinrel":
-        scale = linrel_scale(rounds, n_arms, delta, policy.sigma, bound)
-    else:
-        shared = stages if policy.inner == "suplinucb" else 1
-        scale = linucb_alpha(rounds, n_arms, delta / shared, policy.sigma, bound)
-    return float(rounds), stages, scale, bound
+    return float(rounds), n_stages(rounds), _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound), bound
 
 
-in_phase = generic("in_phase")  # in_phase(inner, told) -> the inner policy as a phase plays it
-start_anew = generic("start_anew")  # start_anew(inner, state): forget everything
+in_phase = generic("in_phase")  # in_phase(inner, settings) -> the inner policy as a phase plays it
 
 
 @in_phase.register
-def sup_lin_rel_in_phase(inner: SupLinRelParameters, told):
-    return SupLinRelParameters(told[0], int(told[1]), told[2], told[3], inner.random_ties)
+def staged_in_phase(inner: Staged, settings):
+    return inner._replace(  # type: ignore[attr-defined]
+        horizon=settings[0], stages=int(settings[1]), scale=settings[2], feature_bound=settings[3]
+    )
 
 
 @in_phase.register
-def sup_lin_ucb_in_phase(inner: SupLinUCBParameters, told):
-    return SupLinUCBParameters(told[0], int(told[1]), told[2], told[3], inner.random_ties)
-
-
-@in_phase.register
-def linucb_in_phase(inner: LinUCB, told):
+def linucb_in_phase(inner: LinUCB, settings):
     # LinUCB with ridge 1 on features and rewards divided by b is LinUCB with ridge b^2 on them as they are.
-    return inner._replace(alpha=told[2] * told[3], ridge=told[3] * told[3])  # type: ignore[attr-defined]
+    scale, bound = settings[2], settings[3]
+    return inner._replace(alpha=scale * bound, ridge=bound * bound)  # type: ignore[attr-defined]
 
 
-@start_anew.register
-def start_sup_lin_rel(inner: SupLinRelParameters, state):
-    state.values.fill(1.0)
-    state.carried.fill(0.0)
-    for stage in range(state.carried.shape[0]):
-        for j in range(state.carried.shape[2]):
-            state.carried[stage, 1 + j, j] = 1.0
-    state.stage_plays.fill(0.0)
-    state.pulls.fill(0.0)
-
-
-@start_anew.register
-def start_sup_lin_ucb(inner: SupLinUCBParameters, state):
-    state.roots.fill(0.0)
-    for stage in range(state.roots.shape[0]):
-        for j in range(state.roots.shape[1]):
-            state.roots[stage, j, j] = 1.0
-    state.thetas.fill(0.0)
-    state.log_dets.fill(0.0)
-    state.stage_plays.fill(0.0)
-    state.pulls.fill(0.0)
-
-
-@start_anew.register
-def start_linucb(inner: LinUCB, state):
-    reset(inner, state)
+@compiled
+def playing(policy, state):
+    """The inner policy as this phase plays it."""
+    return in_phase(policy.inner, policy.settings[state.clock[phases.PHASE]])
 
 
 @init.register
-def init_alb_dim_finite(policy: ALBDimFiniteParameters, n_arms, dim, rng):
-    phases = len(policy.lengths)
+def init_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, rng):
+    n_phases = len(policy.lengths)
     state = ALBDimFiniteState(
         inner=init(policy.inner, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
         clock=np.zeros(4, np.int64),
         gram=np.zeros((dim, dim)),
         cross=np.zeros(dim),
-        supports=np.zeros((phases, dim), bool),
-        found=np.zeros((phases, 4)),
+        supports=np.zeros((n_phases, dim), bool),
+        found=np.zeros((n_phases, 4)),
     )
     state.supports[0] = True
     state.found[0, 0] = dim
-    start_anew(in_phase(policy.inner, policy.told[0]), state.inner)
+    reset(playing(policy, state), state.inner)
     return state
 
 
 @noise_size.register
-def noise_size_alb_dim_finite(policy: ALBDimFiniteParameters, n_arms, dim):
+def noise_size_alb_dim_finite(policy: ALBDimFinite, n_arms, dim):
     return 1
 
 
 @tag_size.register
-def tag_size_alb_dim_finite(policy: ALBDimFiniteParameters):
+def tag_size_alb_dim_finite(policy: ALBDimFinite):
     return 2 + policy.tag
 
 
 @select.register
-def select_alb_dim_finite(policy: ALBDimFiniteParameters, state, offer, noise):
-    phase = state.clock[PHASE]
+def select_alb_dim_finite(policy: ALBDimFinite, state, offer, noise):
+    phase = state.clock[phases.PHASE]
     tag = np.zeros(2 + policy.tag)
     tag[0] = phase
-    if exploring(policy, state):
+    if phases.exploring(policy, state):
         tag[1] = 1.0
         arm, propensity = pick_uniformly(offer.eligible, noise[0])
         return Choice(arm, offer.contexts[arm], 0.0, 0.0, propensity, tag)
-    seen = Offer(in_map(offer.contexts, int(state.found[phase, 0])), offer.eligible, offer.pending, offer.retry)
-    choice = select(in_phase(policy.inner, policy.told[phase]), state.inner, seen, noise[:0])
+    seen = offer._replace(contexts=in_map(offer.contexts, int(state.found[phase, 0])))
+    choice = select(playing(policy, state), state.inner, seen, noise[:0])
     for j in range(policy.tag):
         tag[2 + j] = choice.tag[j]
-    return Choice(choice.arm, offer.contexts[choice.arm], choice.score, choice.width, choice.propensity, tag)
+    return choice._replace(action=offer.contexts[choice.arm], tag=tag)
 
 
 @update.register
-def update_alb_dim_finite(policy: ALBDimFiniteParameters, state, choice, reward, n):
+def update_alb_dim_finite(policy: ALBDimFinite, state, choice, reward, n):
     for _ in range(n):
         learn_once(policy, state, choice, reward / n)
 
@@ -251,26 +192,26 @@ def update_alb_dim_finite(policy: ALBDimFiniteParameters, state, choice, reward,
 @compiled
 def learn_once(policy, state, choice, reward):
     """One play."""
-    phase = state.clock[PHASE]
+    phase = state.clock[phases.PHASE]
     state.pulls[choice.arm] += 1.0
     current = choice.tag[0] == phase
     if np.isnan(choice.tag[0]) or choice.tag[1] == 1.0:  # somebody else's play is a sample like any other
-        state.clock[SAMPLES] += 1
-        state.clock[EXPLORED] += current
+        state.clock[phases.SAMPLES] += 1
+        state.clock[phases.EXPLORED] += current
         add_sample(state.gram, state.cross, choice.action, reward, 1)
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
-        state.clock[PLAYED] += 1
+        state.clock[phases.PLAYED] += 1
         action = in_map(choice.action.reshape((1, -1)), int(state.found[phase, 0]))[0]
-        play = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, choice.tag[2:])
-        update(in_phase(policy.inner, policy.told[phase]), state.inner, play, reward, 1)
-    if explored(policy, state) and phase + 1 < policy.lengths.shape[0]:
+        play = choice._replace(action=action, tag=choice.tag[2:])
+        update(playing(policy, state), state.inner, play, reward, 1)
+    if phases.explored(policy, state) and phase + 1 < policy.lengths.shape[0]:
         end_phase(policy, state)
 
 
 @compiled
 def end_phase(policy, state):
     """D_{i+1} and M_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
-    support, conditioning, reason = next_active(policy, state)
+    support, conditioning, reason = phases.next_active(policy, state, 0)
     needed = 0
     for j in range(support.size):
         needed = j + 1 if support[j] else needed
@@ -282,49 +223,28 @@ def end_phase(policy, state):
     model = 0
     while policy.dims[model] < needed:
         model += 1
-    begin_phase(state)
-    phase = state.clock[PHASE]
-    for j in range(support.size):
-        state.supports[phase, j] = support[j]
-    state.found[phase, 0] = policy.dims[model]
-    state.found[phase, 1] = state.clock[SAMPLES]
-    state.found[phase, 2] = conditioning
-    state.found[phase, 3] = reason
-    start_anew(in_phase(policy.inner, policy.told[phase]), state.inner)
+    phases.begin_phase(state, support, conditioning, reason, 1)
+    state.found[state.clock[phases.PHASE], 0] = policy.dims[model]
+    reset(playing(policy, state), state.inner)
 
 
 @check_state.register
-def check_state_alb_dim_finite(policy: ALBDimFiniteParameters, state):
-    check_phase(policy, state)
+def check_state_alb_dim_finite(policy: ALBDimFinite, state):
+    phases.check_phase(policy, state)
     checks.indices("found", state.found[..., 0], policy.dims[-1])
     checks.indices("found", state.found[..., 3], max(_REASONS))
     check_state(policy.inner, state.inner)
 
 
 @check_tags.register
-def check_tags_alb_dim_finite(policy: ALBDimFiniteParameters, state, tags):
+def check_tags_alb_dim_finite(policy: ALBDimFinite, state, tags):
     check_tags(policy.inner, state.inner, tags[:, 2:])
 
 
 @diagnostics.register
-def diagnostics_alb_dim_finite(policy: ALBDimFiniteParameters, state):
-    phase = int(state.clock[PHASE])
-    phases = [
-        {
-            "model": int(state.found[i, 0]),
-            "support": np.flatnonzero(state.supports[i]),
-            "samples": int(state.found[i, 1]),
-            "conditioning": float(state.found[i, 2]),
-            "reason": _REASONS[int(state.found[i, 3])] if i else "the last map: the first phase",
-        }
-        for i in range(phase + 1)
-    ]
-    return {
-        "pulls": state.pulls.copy(),
-        "phase": phase,
-        "phases": phases,
-        "model": phases[-1]["model"],
-        "exploring": bool(exploring(policy, state)),
-        "samples": int(state.clock[SAMPLES]),
-        "inner": diagnostics(in_phase(policy.inner, policy.told[phase]), state.inner),
-    }
+def diagnostics_alb_dim_finite(policy: ALBDimFinite, state):
+    found = phases.describe_phases(policy, state, _REASONS, 1)
+    for i, noted in enumerate(found["phases"]):
+        noted["model"] = int(state.found[i, 0])
+    inner = diagnostics(playing(policy, state), state.inner)
+    return {"pulls": state.pulls.copy(), **found, "model": found["phases"][-1]["model"], "inner": inner}

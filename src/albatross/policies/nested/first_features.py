@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
+from albatross.options import Option, parameters, policy, whole
 from albatross.protocol import (
-    Choice,
-    Offer,
     check_state,
     check_tags,
     diagnostics,
@@ -26,24 +23,19 @@ from albatross.protocol import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+def _with_features(name: str, value: Any) -> None:
+    if not is_policy(value):
+        raise ValueError(f"{name} must be a policy, and {value!r} is not one")
+    if on_ball(value):
+        raise ValueError(f"{name} plays on the unit ball and sees no features: {value!r}")
+
+
+@policy
 class FirstFeatures:
     """A policy on one of nested feature maps, the first `dim` features (Foster, Krishnamurthy and Luo 2019)."""
 
-    policy: Any  #: any policy for finitely many arms
-    dim: int  #: features that it sees
-
-    def __post_init__(self) -> None:
-        checks.whole("dim", self.dim, least=1)
-        if not is_policy(self.policy):
-            raise ValueError(f"policy must be a policy, and {self.policy!r} is not one")
-        if on_ball(self.policy):
-            raise ValueError(f"policy plays on the unit ball and sees no features: {self.policy!r}")
-
-
-class FirstFeaturesParameters(NamedTuple):
-    inner: Any
-    dim: int
+    policy: Annotated[Any, Option(_with_features)]  #: any policy for finitely many arms
+    dim: Annotated[int, whole(1)]  #: features that it sees
 
 
 class FirstFeaturesState(NamedTuple):
@@ -54,22 +46,22 @@ class FirstFeaturesState(NamedTuple):
 def resolve_first_features(policy: FirstFeatures, n_arms, dim, horizon):
     if policy.dim > dim:
         raise ValueError(f"dim={policy.dim} features are wanted, arms have {dim}")
-    return FirstFeaturesParameters(resolve(policy.policy, n_arms, policy.dim, horizon), int(policy.dim))
+    return parameters(policy, policy=resolve(policy.policy, n_arms, policy.dim, horizon))
 
 
 @init.register
-def init_first_features(policy: FirstFeaturesParameters, n_arms, dim, rng):
-    return FirstFeaturesState(init(policy.inner, n_arms, policy.dim, rng))
+def init_first_features(policy: FirstFeatures, n_arms, dim, rng):
+    return FirstFeaturesState(init(policy.policy, n_arms, policy.dim, rng))
 
 
 @noise_size.register
-def noise_size_first_features(policy: FirstFeaturesParameters, n_arms, dim):
-    return noise_size(policy.inner, n_arms, policy.dim)
+def noise_size_first_features(policy: FirstFeatures, n_arms, dim):
+    return noise_size(policy.policy, n_arms, policy.dim)
 
 
 @tag_size.register
-def tag_size_first_features(policy: FirstFeaturesParameters):
-    return tag_size(policy.inner)
+def tag_size_first_features(policy: FirstFeatures):
+    return tag_size(policy.policy)
 
 
 @compiled
@@ -79,30 +71,26 @@ def cut(contexts, dim):
 
 
 @select.register
-def select_first_features(policy: FirstFeaturesParameters, state, offer, noise):
-    seen = Offer(cut(offer.contexts, policy.dim), offer.eligible, offer.pending, offer.retry)
-    choice = select(policy.inner, state.inner, seen, noise)
-    action = offer.contexts[choice.arm]
-    return Choice(choice.arm, action, choice.score, choice.width, choice.propensity, choice.tag)
+def select_first_features(policy: FirstFeatures, state, offer, noise):
+    choice = select(policy.policy, state.inner, offer._replace(contexts=cut(offer.contexts, policy.dim)), noise)
+    return choice._replace(action=offer.contexts[choice.arm])
 
 
 @update.register
-def update_first_features(policy: FirstFeaturesParameters, state, choice, reward, n):
-    action = choice.action[: policy.dim]
-    seen = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, choice.tag)
-    update(policy.inner, state.inner, seen, reward, n)
+def update_first_features(policy: FirstFeatures, state, choice, reward, n):
+    update(policy.policy, state.inner, choice._replace(action=choice.action[: policy.dim]), reward, n)
 
 
 @check_state.register
-def check_state_first_features(policy: FirstFeaturesParameters, state):
-    check_state(policy.inner, state.inner)
+def check_state_first_features(policy: FirstFeatures, state):
+    check_state(policy.policy, state.inner)
 
 
 @check_tags.register
-def check_tags_first_features(policy: FirstFeaturesParameters, state, tags):
-    check_tags(policy.inner, state.inner, tags)
+def check_tags_first_features(policy: FirstFeatures, state, tags):
+    check_tags(policy.policy, state.inner, tags)
 
 
 @diagnostics.register
-def diagnostics_first_features(policy: FirstFeaturesParameters, state):
-    return diagnostics(policy.inner, state.inner)
+def diagnostics_first_features(policy: FirstFeatures, state):
+    return diagnostics(policy.policy, state.inner)

@@ -20,25 +20,25 @@ decision then holds d (d + 1) / 2 numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.ridge import forget
+from albatross.models.square_loss_gap import square_loss_gap
+from albatross.options import AtLeastZero, Option, Positive, Probability, derived, parameters, policy
 from albatross.picking import pick_uniformly, uniform_from_normal
 from albatross.policies.arms.linear import LinearState
 from albatross.policies.arms.linucb import LinUCB
-from albatross.policies.exploration import in_map
+from albatross.policies.nested.maps import Dims, check_maps, in_map
 from albatross.protocol import (
     Choice,
-    Offer,
     check_state,
     diagnostics,
     init,
     noise_size,
+    reset,
     resolve,
     select,
     tag_size,
@@ -48,41 +48,29 @@ from albatross.protocol import (
 _MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
 _EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the mean of x x' over the arms offered follows
 _FEWEST = 20  # samples of a test
-_NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
 
 
-@dataclass(frozen=True, kw_only=True)
+@policy
 class ModCB:
     """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
 
-    dims: tuple[int, ...]  #: features of the nested maps, the last all features
-    delta: float = 0.1  #: the tests may err with this probability
-    alpha: float = 1.0  #: of LinUCB, which plays on the map
-    ridge: float = 1.0  #: of LinUCB
-    covariance: Any = None  #: (d, d) of all arms' features; None: estimated from what is offered
-    exponent: float = 1 / 3  #: a random arm is played with probability (K / t)^exponent
+    dims: Dims  #: features of the nested maps, the last all features
+    delta: Probability = 0.1  #: the tests may err with this probability
+    alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
+    ridge: Positive = 1.0  #: of LinUCB
+    #: (d, d) of all arms' features; None: estimated from what is offered
+    covariance: Annotated[Any, Option(lambda name, value: None)] = None  # checked below, together with dims
+    exponent: Positive = 1 / 3  #: a random arm is played with probability (K / t)^exponent
+    base: Any = derived()  # LinUCB
+    known: int = derived()  # whether the covariance is given
+    tag: int = derived()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
-        checks.probability("delta", self.delta)
-        checks.at_least_zero("alpha", self.alpha)
-        checks.positive("ridge", self.ridge)
-        checks.positive("exponent", self.exponent)
         if self.covariance is not None:
             given = checks.covariance("covariance", self.covariance, self.dims[-1])
             if not np.linalg.eigvalsh(given)[0] > 0.0:
                 raise ValueError("covariance must have positive eigenvalues: no feature may repeat others")
             object.__setattr__(self, "covariance", tuple(map(tuple, given.tolist())))
-
-
-class ModCBParameters(NamedTuple):
-    base: Any
-    dims: np.ndarray  # (M,) int64
-    delta: float
-    exponent: float
-    known: int  # whether the covariance is given
-    covariance: np.ndarray  # (d, d)
-    tag: int
 
 
 class ModCBState(NamedTuple):
@@ -98,24 +86,19 @@ class ModCBState(NamedTuple):
 
 @resolve.register
 def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
-    if n_arms < 2:
-        raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
-    if policy.dims[-1] != dim:
-        raise ValueError(f"dims={policy.dims} must end with all features, of which arms have {dim}")
+    check_maps(policy.dims, n_arms, dim)
     known = policy.covariance is not None
-    return ModCBParameters(
+    return parameters(
+        policy,
         base=resolve(LinUCB(alpha=policy.alpha, ridge=policy.ridge, biases=False), n_arms, dim, horizon),
-        dims=np.array(policy.dims, np.int64),
-        delta=float(policy.delta),
-        exponent=float(policy.exponent),
-        known=int(known),
+        known=known,
         covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
         tag=_OWN + (0 if known else dim * (dim + 1) // 2),
     )
 
 
 @init.register
-def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
+def init_mod_cb(policy: ModCB, n_arms, dim, rng):
     return ModCBState(
         base=init(policy.base, n_arms, dim, rng),
         pulls=np.zeros(n_arms),
@@ -123,23 +106,23 @@ def init_mod_cb(policy: ModCBParameters, n_arms, dim, rng):
         moment=np.zeros(dim),
         second=np.zeros((dim, dim)),
         offered=np.zeros((dim, dim)),
-        tests=np.zeros((policy.dims.size, 2)),
-        history=np.zeros((policy.dims.size, 3)),
+        tests=np.zeros((len(policy.dims), 2)),
+        history=np.zeros((len(policy.dims), 3)),
     )
 
 
 @noise_size.register
-def noise_size_mod_cb(policy: ModCBParameters, n_arms, dim):
+def noise_size_mod_cb(policy: ModCB, n_arms, dim):
     return 2
 
 
 @tag_size.register
-def tag_size_mod_cb(policy: ModCBParameters):
+def tag_size_mod_cb(policy: ModCB):
     return policy.tag
 
 
 @select.register
-def select_mod_cb(policy: ModCBParameters, state, offer, noise):
+def select_mod_cb(policy: ModCB, state, offer, noise):
     n_arms, dim = offer.contexts.shape
     t = 1.0 + np.sum(state.pulls) + np.sum(offer.pending)
     explore = min(1.0, (n_arms / t) ** policy.exponent)
@@ -152,7 +135,7 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
             for j in range(i + 1):
                 tag[place] = outer[i, j]
                 place += 1
-    seen = Offer(in_map(offer.contexts, policy.dims[state.clock[_MODEL]]), offer.eligible, offer.pending, offer.retry)
+    seen = offer._replace(contexts=in_map(offer.contexts, policy.dims[state.clock[_MODEL]]))
     choice = select(policy.base, state.base, seen, noise[:0])
     arm, uniform = pick_uniformly(offer.eligible, noise[1])
     score, width = 0.0, 0.0
@@ -167,7 +150,7 @@ def select_mod_cb(policy: ModCBParameters, state, offer, noise):
 
 
 @update.register
-def update_mod_cb(policy: ModCBParameters, state, choice, reward, n):
+def update_mod_cb(policy: ModCB, state, choice, reward, n):
     for _ in range(n):
         learn_once(policy, state, choice, reward / n)
 
@@ -196,54 +179,7 @@ def learn_once(policy, state, choice, reward):
             compare_maps(policy, state)
     elif not own or choice.tag[_CHOSEN_IN] == model:  # LinUCB on an earlier map is gone
         action = in_map(choice.action.reshape((1, -1)), policy.dims[model])[0]
-        play = Choice(choice.arm, action, choice.score, choice.width, choice.propensity, np.empty(0))
-        update(policy.base, state.base, play, reward, 1)
-
-
-@compiled
-def whitener(covariance, smaller):
-    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
-
-    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
-    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
-    """
-    dim = covariance.shape[0]
-    factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
-    for i in range(dim):
-        left = 1.0
-        for j in range(i):
-            if factor[j, j] > 0.0 and covariance[i, i] > 0.0:
-                shared = covariance[i, j] / math.sqrt(covariance[i, i] * covariance[j, j])
-                for k in range(j):
-                    shared -= factor[i, k] * factor[j, k]
-                factor[i, j] = shared / factor[j, j]
-                left -= factor[i, j] * factor[i, j]
-        if covariance[i, i] > 0.0 and left > _NOTHING_NEW:
-            factor[i, i] = math.sqrt(left)
-            inverse[i, i] = 1.0 / (factor[i, i] * math.sqrt(covariance[i, i]))
-            for j in range(i):
-                for k in range(j + 1):
-                    inverse[i, k] -= factor[i, j] * inverse[j, k] / factor[i, i]
-    inverse[:smaller] = 0.0
-    return inverse
-
-
-@compiled
-def residual(covariance, smaller, moment, second, n):
-    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
-
-    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
-    uncorrelated features the larger map adds just those that the smaller one does not have.
-    """
-    W = whitener(covariance, smaller)
-    total, outer = W @ moment, W @ second @ W.T
-    pairs = n * (n - 1.0)
-    estimate = (np.dot(total, total) - np.trace(outer)) / pairs
-    spread = 0.0  # tr S^2
-    for i in range(total.size):
-        for j in range(total.size):
-            spread += (outer[i, j] / n - total[i] / n * total[j] / n) ** 2
-    return estimate, math.sqrt(2.0 * spread / pairs)
+        update(policy.base, state.base, choice._replace(action=action, tag=np.empty(0)), reward, 1)
 
 
 @compiled
@@ -251,14 +187,14 @@ def compare_maps(policy, state):
     """Go over to the smallest larger map that predicts better for certain."""
     model, n = state.clock[_MODEL], state.clock[_SAMPLES]
     rounds = np.sum(state.pulls)
-    z = math.sqrt(2.0 * math.log(policy.dims.size * rounds * rounds / policy.delta))
+    z = math.sqrt(2.0 * math.log(len(policy.dims) * rounds * rounds / policy.delta))
     covariance = policy.covariance if policy.known else state.offered / state.clock[_OFFERS]
-    for larger in range(model + 1, policy.dims.size):
+    for larger in range(model + 1, len(policy.dims)):
         dim = policy.dims[larger]
         if n < max(2 * dim, _FEWEST):
             return
         state.clock[_TESTED] = n
-        estimate, spread = residual(
+        estimate, spread = square_loss_gap(
             covariance[:dim, :dim].copy(),
             policy.dims[model],
             state.moment[:dim].copy(),
@@ -274,20 +210,20 @@ def compare_maps(policy, state):
             state.history[row, 2] = dim
             state.clock[_SWITCHES] += 1
             state.clock[_MODEL] = larger
-            forget(state.base.fit, policy.base.ridge)
+            reset(policy.base, state.base)
             return
 
 
 @check_state.register
-def check_state_mod_cb(policy: ModCBParameters, state):
+def check_state_mod_cb(policy: ModCB, state):
     model = state.clock[..., _MODEL]
-    checks.indices("clock", model, policy.dims.size - 1)
+    checks.indices("clock", model, len(policy.dims) - 1)
     checks.indices("clock", state.clock[..., _SWITCHES], model)  # every switch goes to a larger map
     check_state(policy.base, state.base)
 
 
 @diagnostics.register
-def diagnostics_mod_cb(policy: ModCBParameters, state):
+def diagnostics_mod_cb(policy: ModCB, state):
     model, n_switches = int(state.clock[_MODEL]), int(state.clock[_SWITCHES])
     return {
         "pulls": state.pulls.copy(),

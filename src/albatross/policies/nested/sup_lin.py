@@ -13,24 +13,25 @@ is b(delta) of the paper for standard normal features (`bounds.feature_bound`).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from albatross import bounds, checks
 from albatross.compiling import generic
+from albatross.options import parameters
 from albatross.picking import pick_best
-from albatross.protocol import Choice, Offer, check_tags, diagnostics, select, tag_size, update
+from albatross.protocol import Choice, check_tags, diagnostics, select, tag_size, update
 
 
-class StagedParameters(NamedTuple):
-    """Those of both policies derive from these, and so have the verbs below."""
+class Staged:
+    """A policy in stages: with these keywords, and the two verbs below, it has the others."""
 
-    rounds: float  # T
+    horizon: Any  # T
+    delta: float
+    feature_bound: Any  # b
     stages: int
     scale: float  # of the width, or of its part that the data decide
-    bound: float  # b
-    random_ties: int
 
 
 # estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
@@ -39,45 +40,37 @@ estimate_stage = generic("estimate_stage")
 learn_stage = generic("learn_stage")
 
 
-def check_staged(policy: Any) -> None:
-    """The keywords that both policies have."""
-    if policy.horizon is not None:
-        checks.rounds("horizon", policy.horizon)
-    checks.probability("delta", policy.delta)
-    checks.positive("sigma", policy.sigma)
-    if policy.feature_bound is not None:
-        checks.positive("feature_bound", policy.feature_bound)
-    checks.one_of("ties", policy.ties, ("random", "first"))
+def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, scale: Any) -> Any:
+    """T, the number of stages, b as given or b(delta), and the scale of the widths by its formula."""
+    rounds = checks.told_horizon(policy, horizon)
+    bound = policy.feature_bound
+    if bound is None:
+        bound = bounds.feature_bound(dim, n_arms, rounds, policy.delta)
+    widths = scale(rounds, n_arms, policy.delta, policy.sigma, bound)
+    return parameters(policy, horizon=rounds, feature_bound=bound, stages=n_stages(rounds), scale=widths)
 
 
-def told_feature_bound(policy: Any, n_arms: int, dim: int, horizon: int) -> float:
-    """b, as given or b(delta)."""
-    if policy.feature_bound is not None:
-        return float(policy.feature_bound)
-    return bounds.feature_bound(dim, n_arms, horizon, policy.delta)
-
-
-def n_stages(horizon: int) -> int:
+def n_stages(horizon: float) -> int:
     """S = ceil(ln T). The last stage never passes an arm on: 2^-S <= 1/sqrt(T)."""
     return max(1, math.ceil(math.log(horizon)))
 
 
 @tag_size.register
-def tag_size_staged(policy: StagedParameters):
+def tag_size_staged(policy: Staged):
     return 1
 
 
 @select.register
-def select_staged(policy: StagedParameters, state, offer, noise):
-    left = Offer(offer.contexts, offer.eligible.copy(), offer.pending, offer.retry)
-    scaled = offer.contexts / policy.bound
+def select_staged(policy: Staged, state, offer, noise):
+    left = offer._replace(eligible=offer.eligible.copy())
+    scaled = offer.contexts / policy.feature_bound
     level, learns = 1.0, 0
     for stage in range(policy.stages):
         level *= 0.5
         means, widths = estimate_stage(policy, state, stage, scaled)
         upper = means + widths
         arm = pick_best(widths, left, state.priority)
-        if widths[arm] <= 1.0 / math.sqrt(policy.rounds):
+        if widths[arm] <= 1.0 / math.sqrt(policy.horizon):
             arm = pick_best(upper, left, state.priority)
             break
         if widths[arm] > level:
@@ -87,27 +80,28 @@ def select_staged(policy: StagedParameters, state, offer, noise):
         for other in range(upper.size):
             left.eligible[other] = left.eligible[other] and upper[other] >= best - 2.0 * level
     tag = np.full(1, float(learns))  # the stage that will learn, counted from 1, or 0
-    score, width = policy.bound * upper[arm], policy.bound * widths[arm]
+    score, width = policy.feature_bound * upper[arm], policy.feature_bound * widths[arm]
     return Choice(arm, offer.contexts[arm], score, width, 1.0, tag)
 
 
 @update.register
-def update_staged(policy: StagedParameters, state, choice, reward, n):
+def update_staged(policy: Staged, state, choice, reward, n):
     # Somebody else's choice is for the first stage, where every round begins.
     stage = 1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
     state.pulls[choice.arm] += n
     state.stage_plays[stage] += n
     if stage:
-        learn_stage(policy, state, stage - 1, choice.action / policy.bound, reward / policy.bound, n)
+        bound = policy.feature_bound
+        learn_stage(policy, state, stage - 1, choice.action / bound, reward / bound, n)
 
 
 @check_tags.register
-def check_tags_staged(policy: StagedParameters, state, tags):
+def check_tags_staged(policy: Staged, state, tags):
     checks.indices("tag", tags[~np.isnan(tags)], policy.stages)
 
 
 @diagnostics.register
-def diagnostics_staged(policy: StagedParameters, state):
+def diagnostics_staged(policy: Staged, state):
     return {
         "pulls": state.pulls.copy(),
         "stage_plays": state.stage_plays[1 : policy.stages + 1].copy(),

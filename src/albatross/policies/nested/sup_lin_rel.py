@@ -12,44 +12,31 @@ however many came before. sqrt(2) sigma / b is what Auer's rewards in [0, 1] do 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.linalg.eigen import rank_one_update
+from albatross.options import Positive, Probability, Rounds, Ties, derived, policy
 from albatross.picking import tie_priority
-from albatross.policies.nested.sup_lin import (
-    StagedParameters,
-    check_staged,
-    estimate_stage,
-    learn_stage,
-    n_stages,
-    told_feature_bound,
-)
-from albatross.protocol import init, resolve
+from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, staged_parameters
+from albatross.protocol import init, reset, resolve
 
 _ENOUGH = 1.0 - 1e-9  # least eigenvalue to trust: one that is 1 must not fall below it by rounding
 
 
-@dataclass(frozen=True, kw_only=True)
-class SupLinRel:
+@policy
+class SupLinRel(Staged):
     """SupLinRel (Auer 2002, Figure 3)."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    sigma: float = 1.0  #: standard deviation of the noise
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    sigma: Positive = 1.0  #: standard deviation of the noise
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
-    feature_bound: float | None = None
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        check_staged(self)
-
-
-class SupLinRelParameters(StagedParameters):
-    """SupLinRel's, once the rounds and the bound are known."""
+    feature_bound: Positive | None = None
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    stages: int = derived()
+    scale: float = derived()  # of the width's part that the data decide
 
 
 class SupLinRelState(NamedTuple):
@@ -71,14 +58,11 @@ def linrel_scale(rounds: float, n_arms: int, delta: float, sigma: float, bound: 
 
 @resolve.register
 def resolve_sup_lin_rel(policy: SupLinRel, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
-    bound = told_feature_bound(policy, n_arms, dim, rounds)
-    scale = linrel_scale(rounds, n_arms, policy.delta, policy.sigma, bound)
-    return SupLinRelParameters(float(rounds), n_stages(rounds), scale, bound, int(policy.ties == "random"))
+    return staged_parameters(policy, n_arms, dim, horizon, linrel_scale)
 
 
 @init.register
-def init_sup_lin_rel(policy: SupLinRelParameters, n_arms, dim, rng):
+def init_sup_lin_rel(policy: SupLinRel, n_arms, dim, rng):
     carried = np.zeros((policy.stages, 1 + dim, dim))
     carried[:, 1:] = np.eye(dim)
     return SupLinRelState(
@@ -86,12 +70,23 @@ def init_sup_lin_rel(policy: SupLinRelParameters, n_arms, dim, rng):
         carried=carried,
         stage_plays=np.zeros(policy.stages + 1),
         pulls=np.zeros(n_arms),
-        priority=tie_priority(n_arms, policy.random_ties, rng),
+        priority=tie_priority(n_arms, policy.ties, rng),
     )
 
 
+@reset.register
+def reset_sup_lin_rel(policy: SupLinRel, state):
+    state.values.fill(1.0)
+    state.carried.fill(0.0)
+    for stage in range(state.carried.shape[0]):
+        for j in range(state.carried.shape[2]):
+            state.carried[stage, 1 + j, j] = 1.0
+    state.stage_plays.fill(0.0)
+    state.pulls.fill(0.0)
+
+
 @estimate_stage.register
-def estimate_linrel(policy: SupLinRelParameters, state, stage, contexts):
+def estimate_linrel(policy: SupLinRel, state, stage, contexts):
     values, moment, basis = state.values[stage], state.carried[stage, 0], state.carried[stage, 1:]
     coordinates = contexts @ basis
     means, widths = np.zeros(contexts.shape[0]), np.empty(contexts.shape[0])
@@ -109,7 +104,7 @@ def estimate_linrel(policy: SupLinRelParameters, state, stage, contexts):
 
 
 @learn_stage.register
-def learn_linrel(policy: SupLinRelParameters, state, stage, x, reward, n):
+def learn_linrel(policy: SupLinRel, state, stage, x, reward, n):
     carried = state.carried[stage]
     coordinates = x @ carried[1:]
     for j in range(x.size):

@@ -10,43 +10,30 @@ Chu, Li, Reyzin and Schapire (2011), Algorithms 2 and 3. The width of z is alpha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.ridge import Ridge, learn, leverages, predict
+from albatross.models.ridge import Ridge, forget, learn, leverages, predict
+from albatross.options import Positive, Probability, Rounds, Ties, derived, policy
 from albatross.picking import tie_priority
-from albatross.policies.nested.sup_lin import (
-    StagedParameters,
-    check_staged,
-    estimate_stage,
-    learn_stage,
-    n_stages,
-    told_feature_bound,
-)
-from albatross.protocol import init, resolve
+from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, n_stages, staged_parameters
+from albatross.protocol import init, reset, resolve
 
 
-@dataclass(frozen=True, kw_only=True)
-class SupLinUCB:
+@policy
+class SupLinUCB(Staged):
     """SupLinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 3)."""
 
-    horizon: int | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    delta: float = 0.1  #: the confidence set may fail with this probability
-    sigma: float = 1.0  #: standard deviation of the noise
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    sigma: Positive = 1.0  #: standard deviation of the noise
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
-    feature_bound: float | None = None
-    ties: str = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-
-    def __post_init__(self) -> None:
-        check_staged(self)
-
-
-class SupLinUCBParameters(StagedParameters):
-    """SupLinUCB's, once the rounds and the bound are known."""
+    feature_bound: Positive | None = None
+    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    stages: int = derived()
+    scale: float = derived()  # of the width: alpha
 
 
 class SupLinUCBState(NamedTuple):
@@ -59,7 +46,7 @@ class SupLinUCBState(NamedTuple):
 
 
 def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1; SupLinUCB shares delta among its stages.
+    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1, of LinUCB.
 
     >>> round(linucb_alpha(1_000, 5, 0.1, 1.0, 1.0), 4)
     5.7985
@@ -67,24 +54,34 @@ def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: 
     return 2.0 * sigma / bound * math.sqrt(0.5 * math.log(2.0 * rounds * n_arms / delta)) + 1.0
 
 
+def staged_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
+    """The same with delta shared among the stages."""
+    return linucb_alpha(rounds, n_arms, delta / n_stages(rounds), sigma, bound)
+
+
 @resolve.register
 def resolve_sup_lin_ucb(policy: SupLinUCB, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
-    bound, stages = told_feature_bound(policy, n_arms, dim, rounds), n_stages(rounds)
-    alpha = linucb_alpha(rounds, n_arms, policy.delta / stages, policy.sigma, bound)
-    return SupLinUCBParameters(float(rounds), stages, alpha, bound, int(policy.ties == "random"))
+    return staged_parameters(policy, n_arms, dim, horizon, staged_alpha)
 
 
 @init.register
-def init_sup_lin_ucb(policy: SupLinUCBParameters, n_arms, dim, rng):
+def init_sup_lin_ucb(policy: SupLinUCB, n_arms, dim, rng):
     return SupLinUCBState(
         roots=np.repeat(np.eye(dim)[None], policy.stages, axis=0),
         thetas=np.zeros((policy.stages, dim)),
         log_dets=np.zeros((policy.stages, 1)),
         stage_plays=np.zeros(policy.stages + 1),
         pulls=np.zeros(n_arms),
-        priority=tie_priority(n_arms, policy.random_ties, rng),
+        priority=tie_priority(n_arms, policy.ties, rng),
     )
+
+
+@reset.register
+def reset_sup_lin_ucb(policy: SupLinUCB, state):
+    for stage in range(state.roots.shape[0]):
+        forget(fit_of(state, stage), 1.0)
+    state.stage_plays.fill(0.0)
+    state.pulls.fill(0.0)
 
 
 @compiled
@@ -94,11 +91,11 @@ def fit_of(state, stage):
 
 
 @estimate_stage.register
-def estimate_ridge(policy: SupLinUCBParameters, state, stage, contexts):
+def estimate_ridge(policy: SupLinUCB, state, stage, contexts):
     fit = fit_of(state, stage)
     return predict(fit, contexts), policy.scale * np.sqrt(leverages(fit, contexts))
 
 
 @learn_stage.register
-def learn_ridge(policy: SupLinUCBParameters, state, stage, x, reward, n):
+def learn_ridge(policy: SupLinUCB, state, stage, x, reward, n):
     learn(fit_of(state, stage), 0, x, reward, n)

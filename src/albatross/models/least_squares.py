@@ -1,0 +1,42 @@
+"""Least squares on samples that are added one by one, with the reason where they do not determine an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from albatross.compiling import compiled
+
+FOUND, FEW, SINGULAR = 0, 1, 2  # what became of least squares
+WHY_NOT = {FEW: "fewer samples than coordinates", SINGULAR: "the Gram matrix does not factorise"}
+
+
+@compiled
+def add_sample(gram, cross, x, reward, n):
+    """n plays of x that brought `reward` in sum."""
+    for i in range(x.size):
+        cross[i] += reward * x[i]
+        weight = n * x[i]
+        for j in range(x.size):
+            gram[i, j] += weight * x[j]
+
+
+@compiled
+def least_squares(gram, cross, samples, min_norm):
+    """theta_hat, the Gram matrix's smallest eigenvalue over its largest, and FOUND or why there is no theta_hat.
+
+    With `min_norm` there always is one: the shortest, to rounding, where samples leave it open.
+    """
+    dim = cross.size
+    spectrum = np.linalg.eigvalsh(gram)
+    conditioning = max(spectrum[0], 0.0) / max(spectrum[dim - 1], 1e-300)
+    reason = FOUND
+    if samples < dim:
+        reason = FEW
+    elif conditioning <= dim * 2.0**-52:
+        reason = SINGULAR
+    jitter = 0.0
+    if reason != FOUND and min_norm:
+        jitter, reason = 1e-10 * max(spectrum[dim - 1], 1e-300), FOUND
+    if reason != FOUND:
+        return np.zeros(dim), conditioning, reason
+    return np.linalg.solve(gram + jitter * np.eye(dim), cross), conditioning, reason

@@ -1,0 +1,61 @@
+"""How much better a larger feature map predicts than a smaller one, without estimating either regression.
+
+Foster, Krishnamurthy and Luo (2019), Section 3. With features made uncorrelated one after the other, the larger map
+adds just those that the smaller one does not have; with v their product with the reward, the gap is ||E v||^2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from albatross.compiling import compiled
+
+_NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not explain
+
+
+@compiled
+def whitener(covariance, smaller):
+    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
+
+    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
+    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
+    """
+    dim = covariance.shape[0]
+    factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
+    for i in range(dim):
+        left = 1.0
+        for j in range(i):
+            if factor[j, j] > 0.0 and covariance[i, i] > 0.0:
+                shared = covariance[i, j] / math.sqrt(covariance[i, i] * covariance[j, j])
+                for k in range(j):
+                    shared -= factor[i, k] * factor[j, k]
+                factor[i, j] = shared / factor[j, j]
+                left -= factor[i, j] * factor[i, j]
+        if covariance[i, i] > 0.0 and left > _NOTHING_NEW:
+            factor[i, i] = math.sqrt(left)
+            inverse[i, i] = 1.0 / (factor[i, i] * math.sqrt(covariance[i, i]))
+            for j in range(i):
+                for k in range(j + 1):
+                    inverse[i, k] -= factor[i, j] * inverse[j, k] / factor[i, i]
+    inverse[:smaller] = 0.0
+    return inverse
+
+
+@compiled
+def square_loss_gap(covariance, smaller, moment, second, n):
+    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
+
+    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
+    uncorrelated features the larger map adds just those that the smaller one does not have.
+    """
+    W = whitener(covariance, smaller)
+    total, outer = W @ moment, W @ second @ W.T
+    pairs = n * (n - 1.0)
+    estimate = (np.dot(total, total) - np.trace(outer)) / pairs
+    spread = 0.0  # tr S^2
+    for i in range(total.size):
+        for j in range(total.size):
+            spread += (outer[i, j] / n - total[i] / n * total[j] / n) ** 2
+    return estimate, math.sqrt(2.0 * spread / pairs)
