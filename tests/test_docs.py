@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import re
 import shlex
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import click
 import processes
@@ -16,8 +18,11 @@ from sphinx.pycode import ModuleAnalyzer
 
 from albatross import datasets, environments
 from albatross.cli.commands import albatross
-from albatross.experiments import PANELS
+from albatross.experiments import PANELS, results
 from albatross.policies import CATALOGUE
+from albatross.report.claims.engine import HOLDS, judge
+from albatross.report.figures import panels as figures
+from albatross.store.results import Stored
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
@@ -57,6 +62,35 @@ def test_the_python_blocks_of_a_page_run_in_order_and_print_what_it_says(page, t
             exec(compile(text, page, "exec"), namespace)
         elif kind == "text":
             assert shape(capsys.readouterr().out) == shape(text)
+
+
+@pytest.fixture
+def skeletons(monkeypatch):
+    """A module made of the skeletons in CONTRIBUTING.md, as if they were copied into files."""
+    module = ModuleType("skeletons")
+    monkeypatch.setitem(sys.modules, "skeletons", module)
+    for text in texts("CONTRIBUTING.md", "python"):
+        exec(compile(text, "CONTRIBUTING.md", "exec"), vars(module))
+    return module
+
+
+def test_the_examples_in_the_skeletons_print_what_they_say(skeletons):
+    runner, finder = doctest.DocTestRunner(), doctest.DocTestFinder()
+    for name in ("MOSS", "Seasons"):
+        for example in finder.find(getattr(skeletons, name), name, module=skeletons):
+            runner.run(example)
+    assert (runner.failures, runner.tries) == (0, 7)
+
+
+def test_the_panel_and_the_claim_of_the_skeletons_are_stored_drawn_and_judged(skeletons, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "DRAWINGS", skeletons.DRAWINGS)
+    panel = skeletons.PANELS["plain"]._replace(module="albatross.experiments.panel")  # a module that has a file
+    results.run(panel, trials=2, seed=0, out=tmp_path)
+    stored = Stored(tmp_path)
+    figures.write_figures(stored)
+    assert (tmp_path / "plain" / "figure.png").exists()
+    assert [plot.title for plot in figures.plots(stored, "plain")] == ["Cumulative regret"]
+    assert judge(skeletons.CLAIMS[0], stored).verdict == HOLDS
 
 
 def test_a_policy_of_ones_own_takes_no_more_than_26_lines():

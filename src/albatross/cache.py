@@ -18,7 +18,7 @@ except ImportError:  # not on Windows
 
 
 def private_folder(name: str) -> Path | None:
-    """The folder of this name in that of Albatross, made with mode 700; None if it is not the user's alone."""
+    """Return a folder inside the cache folder of Albatross, created with mode 700; None if it is not private."""
     place = _folder_of_albatross()
     if place is None:
         return None
@@ -38,7 +38,7 @@ def private_folder(name: str) -> Path | None:
 
 
 def _folder_of_albatross() -> Path | None:
-    """ALBATROSS_CACHE, or `albatross` in XDG_CACHE_HOME or ~/.cache; relative paths do not count. None without any."""
+    """Return ALBATROSS_CACHE, or `albatross` in XDG_CACHE_HOME or ~/.cache; None if none of them is absolute."""
     named = Path(os.environ.get("ALBATROSS_CACHE", ""))
     if named.is_absolute():
         return named

@@ -80,7 +80,7 @@ class Fleet:
     def _newcomers(self, n_users: int) -> Any:
         first = init(self._parameters, self.n_arms, self.dim, self._rng)
         each = sum(array.nbytes for _, array in leaves(first)) + 4 * self.n_arms
-        checks.fits_in_memory(f"{n_users} users", 2 * n_users * each, "take fewer")  # they are there twice for a moment
+        checks.fits_in_memory(f"{n_users} users", 2 * n_users * each, "take fewer")  # they exist twice for a moment
         others = [init(self._parameters, self.n_arms, self.dim, self._rng) for _ in range(n_users - 1)]
         return mapped(lambda *arrays: np.stack(arrays), first, *others)
 
@@ -91,7 +91,7 @@ class Fleet:
 
     @property
     def nbytes(self) -> int:
-        """The memory that all users take."""
+        """Memory used by all users, in bytes."""
         return sum(array.nbytes for _, array in leaves((self._states, self._pending, self._decisions)))
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class Fleet:
             learnt = np.zeros(1, np.int64)
             try:
                 learn_rewards(self._parameters, self._states, choices, rewards, learnt)
-            except BaseException:  # the policy's own: what was not learnt stays pending
+            except BaseException:  # raised by the policy: the rest stays pending
                 np.add.at(self._pending, (choices.users[learnt[0] :], choices.arms[learnt[0] :]), 1)
                 raise
 

@@ -1,7 +1,7 @@
-"""Compiled loops in which policies play: one decision, a batch of events, a chunk of rounds, the rows of a log.
+"""Compiled loops that run policies: one decision, a batch of events, a chunk of rounds, the rows of a log.
 
-They stand apart from what calls them because machine code is kept for exactly its sources: a change to agents, readers
-or environments compiles no policy anew.
+They are separate from their callers because machine code is cached by its sources: a change to agents, readers or
+environments then recompiles no policy.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from albatross.states import state_of
 
 # --------------------------------------------------------------------------------------------- one decision, one reward
 
-# Python and compiled code hand each other plain tuples: a NamedTuple costs half a microsecond more each way.
+# Python and compiled code exchange plain tuples: a NamedTuple costs half a microsecond more each way.
 
 
 @compiled
 def decide(policy, state, contexts, eligible, pending, decision, noise):
-    """Whether contexts are finite and the choice is sound, and its fields, with an action that outlives the array."""
+    """Choose an arm. Return whether contexts and choice are valid, and the choice with a copy of its action."""
     wrong = 0
     for value in contexts.flat:
-        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, a sum of floats would not
+        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, unlike a sum of floats
     offer = Offer(contexts, eligible, pending, arm_to_retry(decision, eligible.size))
     choice = select(policy, state, offer, noise)
     kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
@@ -35,21 +35,21 @@ def decide(policy, state, contexts, eligible, pending, decision, noise):
 
 @compiled
 def learn_reward(policy, state, kept, reward):
-    """One reward for one choice."""
+    """Update the state with the reward of one choice."""
     arm, action, score, width, propensity, tag = kept
     update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
 
 
 @compiled
 def learn_log(policy, state, actions, arms, rewards, tag):
-    """Rewards of choices that somebody else made."""
+    """Update the state with rewards of logged choices."""
     for t in range(rewards.size):
         update(policy, state, Choice(arms[t], actions[t], 0.0, 0.0, np.nan, tag), rewards[t], 1)
 
 
 @compiled
 def count_choices(policy, state, offer, noise, counts):
-    """How often each arm is chosen under so many rows of noise; the row at which a choice is not sound, or -1."""
+    """Count how often each arm is chosen, one draw per row of noise. Return the row of an invalid choice, or -1."""
     for t in range(noise.shape[0]):
         choice = select(policy, state, offer, noise[t])
         if not is_sound(choice, offer):
@@ -62,24 +62,24 @@ def count_choices(policy, state, offer, noise, counts):
 
 
 class Choices(NamedTuple):
-    """What a fleet chose for a batch of m events: all that `update` needs, however late the rewards come."""
+    """The choices of a fleet for a batch of m events: everything that `update` needs when the rewards arrive."""
 
     users: np.ndarray  # (m,) int64
     arms: np.ndarray  # (m,) int64
     actions: np.ndarray  # (m, d) the chosen arms' contexts
-    scores: np.ndarray  # (m,) what the policy maximised; inf for a first play that every arm gets
-    widths: np.ndarray  # (m,) the part of the score that is exploration
-    propensities: np.ndarray  # (m,) the probability of this arm, NaN where the policy does not know it
-    tags: np.ndarray  # (m, tag_size) the policy's own notes to its later self
+    scores: np.ndarray  # (m,) what the policy maximised; inf for the first play of an arm
+    widths: np.ndarray  # (m,) the exploration bonus in the score
+    propensities: np.ndarray  # (m,) the probability of choosing this arm; NaN if unknown
+    tags: np.ndarray  # (m, tag_size) what the policy's `update` needs to know about its choice
 
     def rows(self, which: Any) -> Choices:
-        """Some of the events, by a mask or by their numbers."""
+        """Select events by a mask, a slice or their indices."""
         return Choices(*(column[which] for column in self))
 
 
 @compiled
 def all_finite(contexts):
-    """Whether every number may be used; in one pass, where NumPy would take three and memory for two."""
+    """Return whether all numbers are finite, in one pass; NumPy needs three passes and two temporary arrays."""
     wrong = 0
     for value in contexts.flat:
         wrong += not abs(value) <= checks.LARGEST
@@ -88,7 +88,7 @@ def all_finite(contexts):
 
 @compiled
 def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
-    """One choice for each event, one after the other: a user may come twice. The event of an unsound choice, or -1."""
+    """Choose for each event in order, since a user may occur twice. Return the event of an invalid choice, or -1."""
     for event in range(users.size):
         user = users[event]
         retry = arm_to_retry(int(decisions[user]), pending.shape[1])
@@ -112,7 +112,7 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
 
 @compiled
 def learn_rewards(policy, states, choices, rewards, learnt):
-    """One reward for each event; `learnt` (1,) counts them."""
+    """Update with one reward per event; `learnt` (1,) counts them."""
     for event in range(rewards.size):
         choice = Choice(
             choices.arms[event],
@@ -206,9 +206,9 @@ def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, no
 
 @compiled
 def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
-    """Offer rounds of a log: how many the policy was granted, and the round of a choice that is not sound, or -1.
+    """Offer rounds of a log. Return the number of accepted rounds, and the round of an invalid choice or -1.
 
-    `earned` begins with the rewards of the rounds that were granted.
+    `earned` starts with the rewards of the accepted rounds.
     """
     granted = 0
     for t in range(actions.size):
@@ -225,7 +225,7 @@ def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, 
 
 @compiled
 def count_choices_on_log(policy, state, contexts, eligible, pending, noise, counts):
-    """How often each arm would be chosen in each round; the round and the draw of a choice that is not sound, or -1."""
+    """Count how often each arm is chosen in each round. Return round and draw of an invalid choice, or -1, -1."""
     for t in range(noise.shape[0]):
         offer = Offer(contexts[t], eligible, pending, -1)
         for i in range(noise.shape[1]):

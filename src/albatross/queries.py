@@ -1,4 +1,4 @@
-"""DuckDB's queries of files: a path names one file, and Ctrl-C stays Ctrl-C."""
+"""Helpers for DuckDB queries of files: exact paths, and Ctrl-C as a KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def exact_pattern(path: str | os.PathLike[str]) -> str:
-    """The path for DuckDB, which takes paths for patterns: absolute, and this one matches no other file."""
+    """Return an absolute path as a pattern for DuckDB that matches no other file."""
     return re.sub(r"([*?\[])", r"[\1]", str(Path(path).absolute()))
 
 
 @contextmanager
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C in a query, which DuckDB turns into a RuntimeError, is a KeyboardInterrupt again."""
+    """Turn DuckDB's RuntimeError after Ctrl-C in a query back into a KeyboardInterrupt."""
     try:
         yield
     except RuntimeError as error:

@@ -30,8 +30,8 @@ FORMAT = 1  # format version of saved files; increase it if older files would be
 KINDS = ("agent", "fleet")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
-_AFFORDABLE = 1 << 28  # bytes that a file may cost although it is smaller
-_COUNTS = ("pulls", "plays", "counts")  # names of arrays that count plays
+_AFFORDABLE = 1 << 28  # bytes that loading may take beyond the size of the file
+_COUNTS = ("pulls", "plays", "counts")  # suffixes of arrays that count plays
 
 
 # ----------------------------------------------------------------------------------------------- states as arrays

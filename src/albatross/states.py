@@ -1,4 +1,4 @@
-"""States of policies as they are: NamedTuples and tuples of arrays, also with one more axis in front for many users."""
+"""States of policies: nested NamedTuples and tuples of arrays, with a leading user axis for a fleet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba.np.arrayobj import make_array
 
 
 def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
-    """The arrays of a state by name, through nested NamedTuples and tuples."""
+    """List the arrays of a state with their names, through nested NamedTuples and tuples."""
     if not isinstance(state, tuple):
         return [(prefix, state)]
     names = getattr(state, "_fields", range(len(state)))
@@ -24,7 +24,7 @@ def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
 
 
 def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
-    """The function of the arrays that stand in the same place of each state, through nested NamedTuples and tuples."""
+    """Apply a function to corresponding arrays of the states, through nested NamedTuples and tuples."""
     first = states[0]
     if isinstance(first, np.ndarray):
         return function(*states)
@@ -33,13 +33,13 @@ def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
 
 
 def state_of(states: Any, user: int) -> Any:
-    """The state of one user: views of arrays that have all users along their first axis."""
+    """Return the state of one user: views into arrays whose first axis is the user."""
     return mapped(lambda array: array[user], states)
 
 
 @intrinsic
 def unowned(typing: Any, view: Any) -> Any:
-    """The view without a share in what it views, which outlives it here: counting shares is half of a small policy."""
+    """Return the view without a reference to its array, which outlives it here: counting references costs half."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = make_array(signature.return_type)(context, builder, value=args[0])

@@ -89,7 +89,7 @@ def absorb(fit, x, y):
 
 @compiled
 def forget_theta(fit, strength):
-    """V = strength I and theta_hat = 0, for anything with a root, a theta and a log_det."""
+    """Reset to V = strength I and theta_hat = 0, for anything with a root, a theta and a log_det."""
     fit.root.fill(0.0)
     for i in range(fit.theta.size):
         fit.root[i, i] = 1.0 / math.sqrt(strength)
@@ -119,9 +119,9 @@ def refit(fit, V, b):
     fit.log_det[0] = 0.0
 
 
-# What a policy asks of either fit. Dispatch is on the fit, so a policy's text is the same with and without biases.
-learn = generic("learn")  # learn(fit, arm, x, reward, n): n plays of x that brought `reward` in sum
-forget = generic("forget")  # forget(fit, strength): nothing learnt, V = strength I
+# Verbs of both fits. They dispatch on the fit, so the code of a policy is the same with and without biases.
+learn = generic("learn")  # learn(fit, arm, x, reward, n): add n plays of x with total reward `reward`
+forget = generic("forget")  # forget(fit, strength): reset to V = strength I
 predict = generic("predict")  # predict(fit, contexts) -> (K,) estimated mean of every arm
 leverages = generic("leverages")  # leverages(fit, contexts) -> (K,) squared norm of every arm's features in V^-1
 perturb = generic("perturb")  # perturb(fit, contexts, scale, noise) -> (K,) means under a draw from N(., scale^2 V^-1)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files atomically: a reader sees the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows has none
+except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_TEMPORARY = ".albatross-saving"  # how the names of temporary files end
-_JUST_MADE = 60.0  # seconds in which a temporary file may not have its lock yet
+_TEMPORARY = ".albatross-saving"  # suffix of temporary files
+_JUST_MADE = 60.0  # seconds during which a new temporary file may not be locked yet
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that takes the place of `path` once it is written. Links stay links, and modes stay.
+    """Open a temporary file that replaces `path` once it is written. Symbolic links and file modes are kept.
 
-    A full disk leaves the old file. A process that is killed leaves its temporary file behind; the next one that writes
-    the same path removes it.
+    If the disk is full, the old file remains. A killed process leaves its temporary file behind; the next writer of the
+    same path removes it.
     """
     path = Path(os.path.realpath(path))
     _remove_abandoned(path)
@@ -56,7 +56,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files of `path` whose writers are gone: nobody holds their locks any more."""
+    """Remove temporary files of `path` whose writers are gone: nobody holds their locks."""
     if not fcntl:
         return
     for left in path.parent.glob(f".{glob.escape(path.name)}-*{_TEMPORARY}"):
