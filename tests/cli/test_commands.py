@@ -141,6 +141,29 @@ def test_a_family_of_another_version_that_is_not_raced_again_is_refused_at_once(
     assert len(list((tmp_path / "race").iterdir())) == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (("reproduce", "c"), "c/main.c"),
+        (("reproduce", "c"), "c/figure.png"),
+        (("reproduce", "c"), "c/summary.json"),
+        (("reproduce", "c"), "c/data/summary.json"),
+        (("reproduce", "c"), "c"),
+        (("reproduce", "c"), "report.html"),
+        (("race", "--problem", "Mixture(n_arms=2, dim=1, horizon=2)"), "race/car.py"),
+        (("race", "--problem", "Mixture(n_arms=2, dim=1, horizon=2)"), "race/figure.png"),
+    ],
+)
+def test_a_file_of_somebody_elses_in_the_output_folder_is_refused_at_once_and_left_alone(command, path, tmp_path):
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("{}")
+    done = albatross(*command, "--out", str(tmp_path))
+    assert (done.returncode, done.stderr.endswith(" is not ours: name another --out\n")) == (1, True)
+    assert str(tmp_path / path).startswith(done.stderr.removeprefix("Error: ").partition(" is not ours")[0])
+    assert (tmp_path / path).read_text() == "{}"
+    assert sum(each.is_file() for each in tmp_path.rglob("*")) == 1
+
+
 def test_a_disk_that_fills_up_leaves_one_line_and_nothing_half_written(tmp_path):
     # No file may grow beyond 20,000 bytes: the kernel refuses to write, as it does on a full disk.
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "

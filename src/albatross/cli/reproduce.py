@@ -54,7 +54,7 @@ def reproduce(
     from albatross.report.claims import measured
     from albatross.report.page import write_report
     from albatross.report.tables import print_claims
-    from albatross.store.results import Stored, check_writable, standings_file
+    from albatross.store.results import Stored, check_ours, check_writable, standings_file
 
     console = Console()
     everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
@@ -63,6 +63,7 @@ def reproduce(
         if name not in (*PANELS, "race"):
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
     check_writable(out)
+    check_ours(out, [*chosen, "report.html"])
     anew = [out / name / "summary.json" for name in chosen]
     if "race" in chosen:
         anew += [standings_file(out, title) for title in problems.catalogue(quick=True)]

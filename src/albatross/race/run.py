@@ -17,7 +17,7 @@ from albatross.race.standings import Raced, Standing, standings
 from albatross.simulation import Run
 from albatross.store.files import write_text
 from albatross.store.identity import FORMAT, differences, identity, signed
-from albatross.store.results import file_name, standings_file
+from albatross.store.results import check_ours, file_name, standings_file
 from albatross.store.tables import write_table
 
 
@@ -42,6 +42,7 @@ def run(
 ) -> dict[str, Raced]:
     """All problems, each kept in a file of its own, and not run again by the same code."""
     folder = out / "race"
+    check_ours(out, [folder.name])
     folder.mkdir(parents=True, exist_ok=True)
     chosen = None if chosen is None else list(chosen)
     found = {}

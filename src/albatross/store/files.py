@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 import secrets
 import stat
 import time
@@ -18,7 +19,8 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_TEMPORARY = ".albatross-saving"  # suffix of temporary files
+_ENDING = ".albatross-saving"
+TEMPORARY = re.compile(rf"\..*-[0-9a-f]{{8}}{re.escape(_ENDING)}")  # names of temporary files
 _JUST_MADE = 60.0  # seconds during which a new temporary file may not be locked yet
 
 
@@ -31,7 +33,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     path = Path(os.path.realpath(path))
     _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_TEMPORARY}")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_ENDING}")
     try:
         with open(temporary, "xb") as file:
             if fcntl:
@@ -59,7 +61,7 @@ def _remove_abandoned(path: Path) -> None:
     """Remove temporary files of `path` whose writers are gone: nobody holds their locks."""
     if not fcntl:
         return
-    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_TEMPORARY}"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_ENDING}"):
         with suppress(OSError):
             found = left.lstat()
             if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _JUST_MADE:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from albatross.store.files import TEMPORARY
 from albatross.store.identity import FORMAT, differences
 from albatross.store.tables import read_table, write_table
 
 FILES = ("summary.json", "curves.parquet")
 _ASIDE = ".panel-"  # of a folder that is being written
+# Names of all files that are ever written to a panel's folder and to the race's.
+_OF_PANEL = re.compile(r"summary\.json|curves\.parquet|figure\.(png|pdf)")
+_OF_RACE = re.compile(r"standings-.*\.json|regret-.*\.parquet|.*-[0-9a-f]{8}\.json|figure\.(png|pdf)")
+_TITLE, _HEAD = b"<title>Albatross", 4096  # of report.html, and within how many bytes it comes
 # As the paper has them, then what goes beyond it.
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
 
@@ -31,6 +37,36 @@ def check_writable(out: Path) -> None:
             pass
     except OSError as error:
         raise ValueError(f"results cannot be written to {out}: {error.strerror or error}") from None
+
+
+def check_ours(out: Path, parts: Iterable[str]) -> None:
+    """Refuse to write panels, the race or report.html where anything stands that no run has written."""
+    for folder in (out / part for part in parts):
+        known = _OF_RACE if folder.name == "race" else _OF_PANEL
+        try:
+            names = sorted(path.name for path in folder.iterdir())
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            with open(folder, "rb") as file:
+                if folder.suffix == ".html" and _TITLE in file.read(_HEAD):
+                    continue
+            raise ValueError(f"{folder} is not ours: name another --out") from None
+        strange = [name for name in names if not (known.fullmatch(name) or TEMPORARY.fullmatch(name))]
+        if not (strange or any(_only_ours(folder / name) for name in names)):
+            strange = names
+        if strange:
+            raise ValueError(f"{folder / strange[0]} is not ours: name another --out")
+
+
+def _only_ours(path: Path) -> bool:
+    """Whether nobody else writes such a file: a figure may be anybody's, and so may a summary of no panel."""
+    if path.name == "summary.json":
+        try:
+            return "panel" in json.loads(path.read_text())
+        except (ValueError, TypeError):
+            return False
+    return not path.name.startswith("figure.")
 
 
 def summary_of(folder: Path) -> dict[str, Any] | None:
@@ -59,6 +95,7 @@ def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
 
 def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, np.ndarray]) -> None:
     """Write a panel's folder aside, and rename it: a run that is killed leaves nothing that a later one would trust."""
+    folder = Path(os.path.realpath(folder))  # a link stays a link
     out = folder.parent
     _remove_old_leavings(out)
     aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -69,7 +106,11 @@ def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, n
         for path in aside.iterdir():
             with open(path, "rb+") as file:
                 os.fsync(file.fileno())
-        shutil.rmtree(folder, ignore_errors=True)
+        check_ours(out, [folder.name])
+        if folder.is_dir():
+            for path in sorted(folder.iterdir(), reverse=True):  # the summary first: what has none is not trusted
+                path.unlink()
+            folder.rmdir()
         aside.rename(folder)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
