@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from albatross import Agent, Fleet, checks, environments, evaluation, policies, simulate, simulation
+from albatross import Agent, Fleet, checks, environments, evaluation, parallel, policies, simulate, simulation
 from albatross.models import moments, ridge
 
 SMALL = environments.Mixture(n_arms=4, dim=3)
@@ -109,7 +109,7 @@ def test_replays_that_do_not_fit_are_refused(run):
 def test_trials_are_handed_out_a_few_at_a_time_and_come_back_in_their_order(monkeypatch):
     handed_out, done, waiting = [], [], []
 
-    class Pool(simulation.ThreadPoolExecutor):
+    class Pool(parallel.ThreadPoolExecutor):
         def submit(self, function, trial):
             handed_out.append(trial)
             waiting.append(len(handed_out) - len(done))
@@ -119,8 +119,8 @@ def test_trials_are_handed_out_a_few_at_a_time_and_come_back_in_their_order(monk
         done.append(trial)
         return trial**2
 
-    monkeypatch.setattr(simulation, "ThreadPoolExecutor", Pool)
-    assert simulation.in_threads(run, 500, 3, threading.Event()) == [trial**2 for trial in range(500)]
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Pool)
+    assert parallel.in_threads(run, 500, 3, threading.Event()) == [trial**2 for trial in range(500)]
     assert handed_out == list(range(500))
     assert max(waiting) <= 6
 

@@ -37,6 +37,7 @@ from threadpoolctl import threadpool_limits
 from albatross import checks
 from albatross.environments.logged import Logged, checked_actions, checked_propensities
 from albatross.loops import count_choices_on_log, learn_log, replay_rounds
+from albatross.parallel import default_workers, in_threads, progress_bar
 from albatross.protocol import (
     Offer,
     check_policy,
@@ -48,7 +49,7 @@ from albatross.protocol import (
     resolve,
     tag_size,
 )
-from albatross.simulation import BYTES_A_TRIAL, default_workers, in_threads, progress_bar, streams
+from albatross.simulation import BYTES_A_TRIAL, streams
 
 _CHUNK_BYTES = 1 << 20  # of contexts and noise at a time
 _ROUNDING = 1e-6  # tolerance for probabilities to sum to 1

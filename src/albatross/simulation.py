@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -23,6 +17,7 @@ from albatross import checks
 from albatross.compiling import compiled
 from albatross.environments.ball import Ball, BallInstance, draw_luck
 from albatross.loops import Tally, play, play_ball
+from albatross.parallel import default_workers, in_threads, progress_bar
 from albatross.protocol import (
     Environment,
     Offer,
@@ -48,7 +43,6 @@ _MOST_RECORDED = 2_000
 _MANY_ROUNDS = 1_000_000
 Oracle = Callable[[dict[str, Any]], Policy]  # makes a policy from the trial's truth
 BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
-_AHEAD = 2  # trials handed out, for each that is played
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
 
 
@@ -365,61 +359,3 @@ def _in_blocks(env: Any, wanted: bool) -> bool:
         warnings.warn(f"playing round by round: blocks need Gaussian noise, not {env.noise}", stacklevel=3)
         return False
     return True
-
-
-def default_workers() -> int:
-    """All cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
-    """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
-    results: list[Any] = [None] * trials
-    left, running = iter(range(trials)), dict[Future[Any], int]()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            while True:
-                for trial in islice(left, _AHEAD * workers - len(running)):
-                    running[pool.submit(run_trial, trial)] = trial
-                if not running:
-                    return results
-                finished, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    results[running.pop(future)] = future.result()
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-_BARS: ContextVar[bool] = ContextVar("bars", default=True)
-
-
-@contextmanager
-def without_bars() -> Iterator[None]:
-    """No bars in here, unless they are asked for: somebody draws one for the whole."""
-    token = _BARS.set(False)
-    try:
-        yield
-    finally:
-        _BARS.reset(token)
-
-
-@contextmanager
-def progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
-    """Yields a function that takes rounds done; draws a bar where one is wanted and rich is installed."""
-    if wanted is None:
-        wanted = _BARS.get() and sys.stderr.isatty()
-    if wanted:
-        try:
-            from rich.console import Console
-            from rich.progress import Progress, TimeRemainingColumn
-        except ImportError:
-            wanted = False
-    if not wanted:
-        yield lambda n: None
-        return
-    columns = (*Progress.get_default_columns()[:-1], TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("compiling", total=total)  # or loading what was compiled before
-        yield lambda n: bar.update(task, advance=n, description="playing")

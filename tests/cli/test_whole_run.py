@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from albatross.cli.whole_run import Bar, Pace, run_parts
-from albatross.simulation import progress_bar
+from albatross.parallel import progress_bar
 
 
 def test_a_run_is_as_far_as_its_parts_are_expected_to_take():

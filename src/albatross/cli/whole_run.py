@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from albatross.simulation import default_workers, without_bars
+from albatross.parallel import default_workers, without_bars
 
 _MOST_AT_ONCE = 4  # processes; each takes some hundred megabytes
 _GRACE = 2.0  # seconds to remove what is half done

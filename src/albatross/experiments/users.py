@@ -21,7 +21,8 @@ from albatross import Fleet, datasets, policies
 from albatross.datasets.files import fingerprint
 from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.normals import fill_normal
-from albatross.simulation import progress_bar, streams
+from albatross.parallel import progress_bar
+from albatross.simulation import streams
 
 SETTINGS: dict[str, Any] = {
     "users": 200,
