@@ -96,7 +96,7 @@ def test_the_summary_is_what_the_table_says(tiny):
         assert entry["slope"]["mean"] == pytest.approx(scaling.slope(x, regret).mean, abs=1e-9)
 
 
-def test_who_is_told_no_bound_has_the_same_regret_at_every_bound(tiny):
+def test_a_policy_that_is_given_no_bound_has_the_same_regret_at_every_bound(tiny):
     out, _ = tiny
     rows = duckdb.sql(f"""
         SELECT policy, count(DISTINCT regret) FROM '{out}/scaling/curves.parquet' WHERE part = 'bound' GROUP BY policy

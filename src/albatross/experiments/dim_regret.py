@@ -1,4 +1,4 @@
-"""Panels (d) and (e): regret of ALB-Dim between OFUL on all coordinates and an oracle that is told the support.
+"""Panels (d) and (e): regret of ALB-Dim between OFUL on all coordinates and an oracle that is given the support.
 
 Ghosh, Sankararaman and Ramchandran (2021), Section 6.1, with 20 of 500 or 200 coordinates in use. The paper gives
 neither T_0, delta, horizon nor exploration law. With exploration in the unit ball the gap does not come out at any

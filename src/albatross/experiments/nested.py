@@ -48,7 +48,7 @@ def linucb(settings: Mapping[str, Any], dim: int) -> policies.LinUCB:
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Each inner policy on all features, told the map and inside ALB-Dim; then other ways to find the map."""
+    """Each inner policy on all features, given the map and inside ALB-Dim; then other ways to find the map."""
     dims, true_dim = tuple(settings["dims"]), settings["true_dim"]
     confident = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
     found: dict[str, Any] = {}

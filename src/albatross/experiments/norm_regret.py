@@ -1,4 +1,4 @@
-"""Panels (a) and (b): regret of ALB-Norm between OFUL+, told a bound of 10, and an oracle that is told the norm.
+"""Panels (a) and (b): regret of ALB-Norm between OFUL+, given a bound of 10, and an oracle that is given the norm.
 
 Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. The default reading stands on the left of the figure; on the
 right the same problem with the constants of Appendix A to the letter, which at this size reproduce nothing.
@@ -33,22 +33,22 @@ _LITERAL = {"form": "appendix", "scale": 1.0, "estimator": "paper"}
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The paper's three, what a knowledgeable user would take instead, and the literal constants."""
     sigma, delta = settings["noise_sd"], settings["delta"]
-    told, truth = settings["norm_bound"], settings["theta_norm"]
+    given, truth = settings["norm_bound"], settings["theta_norm"]
     ball = {"sigma": sigma, "delta": delta}
     default = {**ball, **{key: settings[key] for key in ("form", "scale", "estimator")}}
     literal = {**ball, **_LITERAL}
-    epochs = {"norm_bound": told, "epoch_length": settings["epoch_length"]}
+    epochs = {"norm_bound": given, "epoch_length": settings["epoch_length"]}
     return {
         "alb-norm": policies.ALBNorm(**epochs, **default),
-        "oful-plus": policies.OFULPlus(norm_bound=told, **default),
+        "oful-plus": policies.OFULPlus(norm_bound=given, **default),
         "oracle": policies.OFULPlus(norm_bound=truth, **default),
-        "osom": policies.OSOM(norm_bound=told, **default),
+        "osom": policies.OSOM(norm_bound=given, **default),
         "ucb": policies.UCB(**ball),
         "lints": policies.LinTS(sigma=sigma),
         "greedy": policies.Greedy(),
         "albatross": policies.Albatross(),
         "alb-norm-literal": policies.ALBNorm(**epochs, restart=True, **literal),
-        "oful-plus-literal": policies.OFULPlus(norm_bound=told, **literal),
+        "oful-plus-literal": policies.OFULPlus(norm_bound=given, **literal),
     }
 
 

@@ -97,24 +97,24 @@ def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """One problem, and every bound told on the same rounds; whoever is told none is played once."""
-    values, told = settings["norm_bounds"], ("alb-norm", "oful-plus")
-    contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in told}
+    """One problem, with every bound on the same rounds; a policy that is given none is played once."""
+    values, given = settings["norm_bounds"], ("alb-norm", "oful-plus")
+    contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in given}
     for bound in values:
         here = mixture_policies({**settings, "norm_bound": bound})
-        contenders.update({f"{name} {bound:g}": here[name] for name in told})
+        contenders.update({f"{name} {bound:g}": here[name] for name in given})
     runs = simulate(contenders, norm_regret.problem(settings), horizon=settings["horizon"], record=1, **trials)
     return finals(
         values,
         [
-            {name: runs[f"{name} {bound:g}" if name in told else name] for name in mixture_policies(settings)}
+            {name: runs[f"{name} {bound:g}" if name in given else name] for name in mixture_policies(settings)}
             for bound in values
         ],
     )
 
 
 def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """One long run, looked at when ALB-Norm's epochs end, from the third on; OFUL+ is told the whole of it."""
+    """One long run, read when ALB-Norm's epochs end, from the third on; OFUL+ is given its whole length."""
     epochs = np.arange(3, settings["epochs"] + 1)
     rounds = settings["n_arms"] + settings["epoch_length"] * (2**epochs - 1)
     env = norm_regret.problem(settings)

@@ -133,15 +133,15 @@ def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def contenders(settings: Mapping[str, Any], population: Population) -> dict[str, Any]:
-    """What is told of the norm is what holds for every user."""
-    told = {"sigma": population.noise_sd, "delta": settings["delta"]}
+    """The policies; the bound on the norm is one that holds for every user."""
+    given = {"sigma": population.noise_sd, "delta": settings["delta"]}
     bound = {"norm_bound": settings.get("largest_norm", float(population.norms.max()))}
     return {
-        "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **told),
-        "oful-plus": policies.OFULPlus(**bound, **told),
-        "osom": policies.OSOM(**bound, **told),
+        "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **given),
+        "oful-plus": policies.OFULPlus(**bound, **given),
+        "osom": policies.OSOM(**bound, **given),
         "lints": policies.LinTS(sigma=population.noise_sd),
-        "ucb": policies.UCB(**told),
+        "ucb": policies.UCB(**given),
         "albatross": policies.Albatross(),
     }
 

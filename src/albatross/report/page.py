@@ -22,27 +22,28 @@ from albatross.store.results import Stored
 
 # What a reader should know before looking at a panel; what was found is measured, and does not stand here.
 CAPTIONS = {
-    "a": "theta* has norm 0.1, and OFUL+ is told 10. Dashed: the constants of Appendix A to the letter. Thompson "
-    "sampling and ridge greedy ask for no norm.",
-    "b": "theta* has norm 1, and OFUL+ is told 10. Dashed: the constants of Appendix A to the letter. UCB does not "
-    "look at contexts.",
-    "c": "What ALB-Norm believes of the norm after each epoch, on the problems of panels a and b: in the default "
+    "a": "theta* has norm 0.1, and OFUL+ is given 10. Dashed: the constants of Appendix A to the letter. Thompson "
+    "sampling and ridge greedy need no norm, and Albatross is given nothing at all.",
+    "b": "theta* has norm 1, and OFUL+ is given 10. Dashed: the constants of Appendix A to the letter. UCB ignores "
+    "contexts.",
+    "c": "ALB-Norm's estimate of the norm after each epoch, on the problems of panels a and b: in the default "
     "reading, with the paper's own estimator, and with all of Appendix A.",
     "d": "20 of 500 coordinates matter. ALB-Dim explores outside the unit ball.",
     "e": "20 of 200 coordinates matter. ALB-Dim explores outside the unit ball.",
     "e-literal": "Panel e with exploration on the unit sphere, as the paper has it. The first phase is then 140 "
     "million rounds long, because a shorter one does not find the support.",
-    "f": "Which coordinates ALB-Dim holds active, phase by phase, on the problems of panels d and e.",
-    "g": "Clusters of rated rows are arms. Reward so far, as a multiple of what uniform play gets. The first "
+    "f": "The coordinates that ALB-Dim keeps active, phase by phase, on the problems of panels d and e.",
+    "g": "Clusters of rated rows are arms. Reward so far, as a multiple of uniform play's. The first "
     "reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
-    "h": "ALB-Norm's estimate over the norm, from a first bound of 25 on. Every draw takes other columns and clusters.",
+    "h": "ALB-Norm's estimate divided by the norm, from a first bound of 25 on. Every draw has its own columns and "
+    "clusters.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
-    "are told one bound that fits all users; ALB-Norm looks for each user's own.",
+    "are given one bound that fits all users; ALB-Norm looks for each user's own.",
     "scaling": "Beyond the paper's figure: final regret against one property of the problem, the others fixed, on log "
-    "axes. After a name stands its slope. Dotted: what of a theorem's bound grows with T, scaled to meet the adaptive "
-    "policy's last point. AlbatrossDim plays far fewer rounds.",
+    "axes. The number after a name is its slope. Dotted: the part of a theorem's bound that grows with T, "
+    "scaled to meet the adaptive policy's last point. AlbatrossDim plays far fewer rounds.",
 }
 
 

@@ -57,13 +57,15 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
         if found:
             console.print(f"[bold]{title}[/]", highlight=False)
         for result in found:
+            lacking = f" (not run: {', '.join(result.lacking)})" if result.lacking else ""
             verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]"
-            console.print(f"  {verdict}  {escape(result.claim.statement)}", highlight=False)
+            console.print(f"  {verdict}{lacking}: {escape(result.claim.statement)}", highlight=False)
+            ranges = dict.fromkeys(wanted(each.wanted) for reading in result.readings for each in reading.measured)
+            console.print(f"    {escape(result.claim.quantity)}; wanted: {' or '.join(ranges)}", highlight=False)
             for reading in result.readings:
-                numbers = ", ".join(f"{each.what} {short(each.value)}" for each in reading.measured)
-                ranges = " or ".join(dict.fromkeys(wanted(each.wanted) for each in reading.measured))
-                line = f"      {reading.name}: {result.claim.quantity}: {numbers} (wanted: {ranges})"
-                console.print(escape(line), highlight=False)
+                numbers = "; ".join(f"{each.what}: {short(each.value)}" for each in reading.measured)
+                name = f"{reading.name}: " if len(result.readings) > 1 else ""
+                console.print(escape(f"    - {name}{numbers}"), highlight=False)
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:

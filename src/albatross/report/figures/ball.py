@@ -19,7 +19,7 @@ from albatross.report.figures.style import Look
 LOOKS = {
     "alb-dim": Look("ALB-Dim", style.RED),
     "oful": Look("OFUL on all coordinates", style.BLUE),
-    "oracle": Look("oracle: OFUL told the support", style.GREEN),
+    "oracle": Look("oracle: OFUL given the support", style.GREEN),
     "lints": Look("LinTS on all coordinates, redrawn at switches", style.PINK, quiet=True),
 }
 

@@ -15,7 +15,7 @@ INNER = {"suplinrel": ("SupLinRel", "solid"), "suplinucb": ("SupLinUCB", "dash")
 LOOKS = {
     **{f"{name}-full": Look(f"{label} on all features", style.BLUE, dash) for name, (label, dash) in INNER.items()},
     **{
-        f"{name}-oracle": Look(f"oracle: {label} told the map", style.GREEN, dash)
+        f"{name}-oracle": Look(f"oracle: {label} given the map", style.GREEN, dash)
         for name, (label, dash) in INNER.items()
     },
     **{f"alb-dim-{name}": Look(f"ALB-Dim with {label}", style.RED, dash) for name, (label, dash) in INNER.items()},

@@ -14,12 +14,12 @@ from albatross.report.figures.style import COLOURS, Look
 _LITERAL = ", Appendix A to the letter"
 LOOKS = {
     "alb-norm": Look("ALB-Norm", style.RED),
-    "oful-plus": Look("OFUL+ told 10", style.BLUE),
-    "oracle": Look("oracle: OFUL+ told the norm", style.GREEN),
+    "oful-plus": Look("OFUL+ given 10", style.BLUE),
+    "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
     **{
         name: Look(label, COLOURS[name], quiet=True)
         for name, label in {
-            "osom": "OSOM told 10",
+            "osom": "OSOM given 10",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",
@@ -27,9 +27,9 @@ LOOKS = {
         }.items()
     },
     "alb-norm-literal": Look(f"ALB-Norm{_LITERAL}", style.RED, "dash"),
-    "oful-plus-literal": Look(f"OFUL+ told 10{_LITERAL}", style.BLUE, "dash"),
+    "oful-plus-literal": Look(f"OFUL+ given 10{_LITERAL}", style.BLUE, "dash"),
 }
-LITERAL = {"alb-norm-literal": "ALB-Norm", "oful-plus-literal": "OFUL+ told 10"}  # as the plot of their own calls them
+LITERAL = {"alb-norm-literal": "ALB-Norm", "oful-plus-literal": "OFUL+ given 10"}  # as the plot of their own calls them
 READINGS = {
     "alb-norm": "ALB-Norm",
     "alb-norm-paper": "the paper's estimator",

@@ -30,7 +30,7 @@ LOOKS = {
     **{
         name: Look(label, COLOURS[name], quiet=True)
         for name, label in {
-            "osom": "OSOM told 25",
+            "osom": "OSOM given 25",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",

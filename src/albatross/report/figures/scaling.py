@@ -21,7 +21,7 @@ from albatross.report.figures.style import Look
 # Those who adapt, those who do not and those who need not have one colour each throughout.
 LOOKS = {
     "alb-norm": Look("ALB-Norm", style.RED),
-    "oful-plus": Look("OFUL+ told the bound", style.BLUE),
+    "oful-plus": Look("OFUL+ given the bound", style.BLUE),
     "oracle": Look("oracle", style.GREEN),
     "lints": Look("LinTS", style.PINK, quiet=True),
     "albatross": Look("Albatross", style.WINE, quiet=True),
@@ -46,9 +46,9 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "norm": Part("the norm", r"norm of $\theta^*$, told {norm_bound:g}", "norm of theta*", "mixture"),
+    "norm": Part("the norm", r"norm of $\theta^*$, given {norm_bound:g}", "norm of theta*", "mixture"),
     "bound": Part(
-        "the bound", "bound told, for a norm of {theta_norm:g}", "bound on the norm that is given", "mixture"
+        "the bound", "bound that is given, for a norm of {theta_norm:g}", "bound on the norm that is given", "mixture"
     ),
     "rounds-mixture": Part("T, arms with biases", "round", "rounds, arms with biases", "mixture", False),
     "dim": Part("d", "$d$, with {sparsity} coordinates in use", "d, all coordinates", "ball"),

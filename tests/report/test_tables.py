@@ -1,0 +1,34 @@
+"""What the terminal shows."""
+
+from __future__ import annotations
+
+import io
+
+import small_results
+from rich.console import Console
+
+from albatross.report.claims import measured
+from albatross.report.tables import print_claims
+from albatross.store.results import Stored
+
+
+def test_verdicts_are_printed_with_their_numbers_and_what_was_not_run_is_left_out(tmp_path):
+    small_results.write_panel(tmp_path, "a")
+    written = io.StringIO()
+    print_claims(Console(file=written, width=200), measured(Stored(tmp_path)))
+    papers, ours = written.getvalue().split("Our own questions\n")
+    assert papers.startswith(
+        """The paper's claims
+  holds with a stated change (not run: b): Adapting to the norm lowers regret 1.5 to 3 times.
+    regret of OFUL+ given 10 / of ALB-Norm; wanted: 1.5 to 3
+    - default: norm 0.1: 2.4
+    - Appendix A to the letter: norm 0.1: """
+    )
+    assert "Thompson sampling" in ours
+    assert "huge gap" not in papers
+
+
+def test_without_results_nothing_is_printed(tmp_path):
+    written = io.StringIO()
+    print_claims(Console(file=written), measured(Stored(tmp_path)))
+    assert written.getvalue() == ""
