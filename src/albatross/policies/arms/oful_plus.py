@@ -113,18 +113,9 @@ def forget_paper(fit: Residual, strength):
 @compiled
 def ball_radius(policy, state):
     """K_delta(b, n, T~): how far theta* may be from theta_hat."""
-    n_arms, dim = state.fit.weight.size, state.fit.theta.size
-    return radius(
-        policy.form,
-        policy.norm_bound,
-        state.plays[0],
-        policy.horizon,
-        policy.delta,
-        policy.sigma,
-        n_arms,
-        dim,
-        policy.rho_min,
-    )
+    n_arms, dim, n = state.fit.weight.size, state.fit.theta.size, state.plays[0]
+    delta, sigma = policy.delta, policy.sigma
+    return radius(policy.form, policy.norm_bound, n, policy.horizon, delta, sigma, n_arms, dim, policy.rho_min)
 
 
 @score.register

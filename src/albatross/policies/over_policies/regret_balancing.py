@@ -21,21 +21,20 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.options import Flag, Option, Positive, Probability, one_of, parameters, policy
+from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.over_policies.bases import (
     BaseRecord,
     OverPolicies,
     Policies,
     best_lower_bound,
     check_state_over_policies,
-    describe_bases,
-    features_seen,
     learn_bases,
     mean_width,
     nothing_played,
     play_base,
     resolve_bases,
 )
-from albatross.protocol import check_state, diagnostics, init, resolve, select, update
+from albatross.protocol import check_state, init, resolve, select, update
 
 _RULES = ("balance", "eliminate", "dynamic")
 _BALANCE, _ELIMINATE, _DYNAMIC = range(3)
@@ -75,7 +74,8 @@ class RegretBalancingState(NamedTuple):
 
 @resolve.register
 def resolve_regret_balancing(policy: RegretBalancing, n_arms, dim, horizon):
-    coefficients = policy.coefficients or [math.sqrt(features_seen(base, dim)) for base in policy.bases]
+    sizes = [base.dim if isinstance(base, FirstFeatures) else dim for base in policy.bases]
+    coefficients = policy.coefficients or np.sqrt(sizes)
     bases = resolve_bases(policy, n_arms, dim, horizon)
     return parameters(policy, bases=bases, coefficients=np.array(coefficients))
 
@@ -119,7 +119,7 @@ def select_regret_balancing(policy: RegretBalancing, state, offer, noise):
 @update.register
 def update_regret_balancing(policy: RegretBalancing, state, choice, reward, n):
     for _ in range(n):
-        learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        learn_bases(policy.bases, state.record, choice, reward / n, 1.0, policy.share)
         drop_refuted(policy, state)
 
 
@@ -144,8 +144,3 @@ def check_state_regret_balancing(policy: RegretBalancing, state):
     if not state.active.any(axis=-1).all():
         raise ValueError("active is False for every base")
     check_state_over_policies(policy, state)
-
-
-@diagnostics.register
-def diagnostics_regret_balancing(policy: RegretBalancing, state):
-    return {**describe_bases(policy, state.record), "active": state.active.copy()}
