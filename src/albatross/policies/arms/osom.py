@@ -28,7 +28,7 @@ class OSOM:
     """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
 
     norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
     sigma: Positive = 1.0  #: standard deviation of the noise
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance

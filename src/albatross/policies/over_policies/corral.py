@@ -49,7 +49,7 @@ class Corral(OverPolicies):
     """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1)."""
 
     bases: Policies  #: policies of any kinds
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
     #: for Corral's own losses; rewards outside of it are cut there
     reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)

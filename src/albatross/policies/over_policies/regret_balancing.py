@@ -36,8 +36,7 @@ from albatross.policies.over_policies.bases import (
 )
 from albatross.protocol import check_state, init, resolve, select, update
 
-_RULES = ("balance", "eliminate", "dynamic")
-_BALANCE, _ELIMINATE, _DYNAMIC = range(3)
+_BALANCE, _DYNAMIC = 0, 2  # places among the rules
 
 
 def _check_coefficients(name: str, value: Any) -> tuple[float, ...] | None:
@@ -57,7 +56,7 @@ class RegretBalancing(OverPolicies):
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
     coefficients: Annotated[tuple[float, ...] | None, Option(_check_coefficients)] = None
     #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
-    rule: Annotated[str, one_of(*_RULES)] = "balance"
+    rule: Annotated[str, one_of("balance", "eliminate", "dynamic")] = "balance"
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     share: Flag = False  #: every base learns from every reward
