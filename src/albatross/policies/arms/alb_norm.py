@@ -113,8 +113,7 @@ def resolve_alb_norm(policy: ALBNorm, n_arms, dim, horizon):
 
 @init.register
 def init_alb_norm(policy: ALBNorm, n_arms, dim, rng):
-    arm = int(policy.explore_arm)
-    arm = arm if arm >= 0 else rng.integers(n_arms)
+    arm = rng.integers(n_arms) if int(policy.explore_arm) < 0 else policy.explore_arm
     norm_bounds = np.zeros(policy.max_epochs + 1)
     norm_bounds[0] = policy.norm_bound
     return ALBNormState(

@@ -14,7 +14,7 @@ base can come back.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -39,22 +39,13 @@ from albatross.protocol import check_state, init, resolve, select, update
 _BALANCE, _DYNAMIC = 0, 2  # places among the rules
 
 
-def _check_coefficients(name: str, value: Any) -> tuple[float, ...] | None:
-    if value is None:
-        return None
-    coefficients = tuple(checks.finite_array(name, value, (None,)).tolist())
-    for coefficient in coefficients:
-        checks.positive(name, coefficient)
-    return coefficients
-
-
 @policy
 class RegretBalancing(OverPolicies):
     """Regret balancing over base policies (Abbasi-Yadkori et al. 2020; Pacchiano et al. 2020; Cutkosky et al. 2021)."""
 
     bases: Policies  #: policies of any kinds
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
-    coefficients: Annotated[tuple[float, ...] | None, Option(_check_coefficients)] = None
+    coefficients: Annotated[tuple[float, ...] | None, Option()] = None
     #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
     rule: Annotated[str, one_of("balance", "eliminate", "dynamic")] = "balance"
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
@@ -63,7 +54,10 @@ class RegretBalancing(OverPolicies):
 
     def __post_init__(self) -> None:
         if self.coefficients is not None:
-            checks.finite_array("coefficients", self.coefficients, (len(self.bases),))
+            given = checks.finite_array("coefficients", self.coefficients, (len(self.bases),)).tolist()
+            for coefficient in given:
+                checks.positive("coefficients", coefficient)
+            object.__setattr__(self, "coefficients", tuple(given))
 
 
 class RegretBalancingState(NamedTuple):
