@@ -28,8 +28,8 @@ Estimator = Annotated[str, one_of("centered", "paper")]
 
 
 @policy
-class OFULPlus:
-    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); given the true norm, the paper's oracle."""
+class EuclideanBall:
+    """The keywords of a policy that is optimistic over a Euclidean ball of known norm bound."""
 
     norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
     horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
@@ -38,9 +38,13 @@ class OFULPlus:
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
     form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
     scale: Positive = 0.5  #: c, a factor on all widths
-    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    estimator: Estimator = "centered"
+    estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
     ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+
+@policy
+class OFULPlus(EuclideanBall):
+    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); given the true norm, the paper's oracle."""
 
 
 class Residual(NamedTuple):
