@@ -27,7 +27,7 @@ from variants import (
 )
 
 from albatross import Agent, checks, policies, simulate
-from albatross.protocol import Choice, hold, update
+from albatross.protocol import Choice, hold, on_ball, reset, resolve, update
 
 every_policy = pytest.mark.parametrize("name", VARIANTS)
 every_policy_with_arms = pytest.mark.parametrize("name", [name for name in VARIANTS if name not in ON_THE_BALL])
@@ -333,3 +333,18 @@ def entry_of(agent):
         update(agent._parameters, agent._state, Choice(*agent._pending[decision.id]), reward, n)
 
     return learn
+
+
+def can_be_reset(policy):
+    n_arms = 1 if on_ball(policy) else N_ARMS
+    return reset.has(type(resolve(policy, n_arms, DIM, HORIZON)))
+
+
+@pytest.mark.parametrize("name", [name for name, policy in VARIANTS.items() if can_be_reset(policy)])
+def test_a_policy_that_is_reset_plays_like_a_fresh_one(name):
+    fresh, used = new_agent(name, seed=0), new_agent(name, seed=0)
+    play(name, used, np.random.default_rng(0), 30)
+    reset(used._parameters, used._state)
+    used._rng.bit_generator.state = fresh._rng.bit_generator.state
+    one, other = (play(name, agent, np.random.default_rng(1), 20) for agent in (fresh, used))
+    assert [(each.arm, each.score) for each in one] == [(each.arm, each.score) for each in other]

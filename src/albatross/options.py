@@ -44,7 +44,8 @@ _DERIVED: Any = object()
 class Option(NamedTuple):
     """What a keyword may be, and what compiled code gets for it."""
 
-    check: Callable[[str, Any], Any]  # raises a ValueError; what it returns, if anything, is kept instead
+    # Raises a ValueError; what it returns, if anything, is kept instead. None: the policy's `__post_init__` checks it.
+    check: Callable[[str, Any], Any] | None = None
     number: Callable[[Any], Any] | None = None  # None: `resolve` says what compiled code gets
 
 
@@ -118,14 +119,14 @@ def _option(cls: type, name: str, annotation: Any) -> Option:
     if not found:
         raise TypeError(f"{cls.__name__}.{name}: annotate it with an option such as Positive, not {annotation}")
     check, number = found[0]
-    if type(None) not in get_args(annotation):
+    if check is None or type(None) not in get_args(annotation):
         return found[0]
     return Option(lambda name, value: None if value is None else check(name, value), number)
 
 
 def _check(policy: Any, options: dict[str, Option]) -> None:
     for name, option in options.items():
-        kept = option.check(name, getattr(policy, name))
+        kept = option.check(name, getattr(policy, name)) if option.check else None
         if kept is not None:
             object.__setattr__(policy, name, kept)
 

@@ -57,11 +57,12 @@ def follow(policy, *, biases, rounds, rng, dim=DIM):
 
 
 @with_and_without_biases
-def test_na_ofuls_index_is_that_of_dense_algebra_with_its_fading_ridge(biases):
-    policy = policies.NAOFUL(sigma=SIGMA, delta=DELTA, biases=biases, ties="first")
+@pytest.mark.parametrize("decay", [1.0, 2.0])
+def test_na_ofuls_index_is_that_of_dense_algebra_with_its_fading_ridge(biases, decay):
+    policy = policies.NAOFUL(sigma=SIGMA, delta=DELTA, decay=decay, biases=biases, ties="first")
     for z, decision, plays, _ in follow(policy, biases=biases, rounds=90, rng=np.random.default_rng(0)):
         size, t = z.shape[1], plays.refit + 1
-        theta, inverse, log_det = plays.ridge(SIGMA**2 * size / t**2)
+        theta, inverse, log_det = plays.ridge(SIGMA**2 * size / t**decay)
         level = 6 * DELTA / (math.pi * t) ** 2
         reach = SIGMA * (math.sqrt(log_det + 2 * math.log(1 / level)) + math.sqrt(size))
         index = z @ theta + reach * lengths(z, inverse)

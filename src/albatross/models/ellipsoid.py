@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from albatross.compiling import generic
+from albatross.compiling import compiled, generic
 from albatross.linalg.vectors import dot, norm
 from albatross.models.ridge import Joint, Ridge, bias_estimates
 
@@ -62,6 +62,17 @@ def centred_joint(fit: Joint, arm, x):
     return x - fit.context_sum[arm] / max(fit.weight[arm], 1.0)
 
 
+@compiled
+def centred_rows(fit, contexts):
+    """(K, d) the context of every arm after elimination of its bias."""
+    rows = np.empty_like(contexts)
+    for arm in range(contexts.shape[0]):
+        row = centred(fit, arm, contexts[arm])
+        for j in range(row.size):
+            rows[arm, j] = row[j]
+    return rows
+
+
 @unplayed.register
 def unplayed_ridge(fit: Ridge, arm):
     return False
@@ -96,3 +107,14 @@ def exact_leverages_joint(fit: Joint, products, strength):
         squares = dot(solved[arm], solved[arm]) + dot(biases[arm], biases[arm])
         found[arm] = own + dot(products[arm], products[arm]) + strength * squares
     return found
+
+
+def exact_half_axis(fit: Ridge | Joint, strength: float) -> float:
+    """Return how far theta reaches where z' (G^-1 + strength G^-2) z is at most 1, once the plays span the space."""
+    inverse = fit.root @ fit.root.T
+    shares = np.zeros((1, inverse.shape[0]))
+    if isinstance(fit, Joint):
+        played = fit.weight > 0.0
+        shares = fit.context_sum[played] / fit.weight[played, None]
+    squared_axes = inverse + strength * inverse @ (np.eye(len(inverse)) + shares.T @ shares) @ inverse
+    return math.sqrt(np.linalg.eigvalsh(squared_axes)[-1])

@@ -11,6 +11,7 @@ model without biases.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ from albatross import checks
 from albatross.compiling import compiled, generic
 from albatross.linalg.vectors import dot, times
 from albatross.models.ridge import Joint, Ridge
+
+_OCTAVES = 20  # ridges from 2^-20 to 2^20
 
 
 class Moments(NamedTuple):
@@ -112,6 +115,30 @@ def settle_ridge(fit, sums, bias_strength, strength):
     spectrum = np.maximum(spectrum, 0.0)
     settle(fit, spectrum + strength, basis, cross)
     return np.log1p(spectrum / strength).sum()
+
+
+@compiled
+def log_evidence(spectrum, coordinates, strength, sigma):
+    """Log-likelihood of all rewards under the prior N(0, sigma^2/strength I), less that of theta = 0.
+
+    >>> round(log_evidence(np.array([3.0]), np.array([2.0]), 1.0, 1.0), 12)
+    -0.19314718056
+    """
+    total = 0.0
+    for j in range(spectrum.size):
+        total += coordinates[j] ** 2 / (spectrum[j] + strength) / sigma**2 - math.log1p(spectrum[j] / strength)
+    return total / 2.0
+
+
+@compiled
+def likeliest_ridge(spectrum, coordinates, sigma):
+    """The power of two with the largest evidence; 1 where the data say nothing."""
+    best, most = 1.0, log_evidence(spectrum, coordinates, 1.0, sigma)
+    for octave in range(-_OCTAVES, _OCTAVES + 1):
+        evidence = log_evidence(spectrum, coordinates, 2.0**octave, sigma)
+        if evidence > most:
+            best, most = 2.0**octave, evidence
+    return best
 
 
 rebuild = generic("rebuild")  # rebuild(fit, sums, strength): the fit as if it had started with V = strength I

@@ -67,8 +67,7 @@ class ALBNorm:
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
     form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
     scale: Positive = 0.5  #: c, a factor on all widths
-    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    estimator: Estimator = "centered"
+    estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
     restart: Flag = False  #: forget all but each arm's first play when an epoch begins
     ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
     first: Any = derived()  # OFUL+ of the first epoch
@@ -113,8 +112,7 @@ def resolve_alb_norm(policy: ALBNorm, n_arms, dim, horizon):
 
 @init.register
 def init_alb_norm(policy: ALBNorm, n_arms, dim, rng):
-    arm = int(policy.explore_arm)
-    arm = arm if arm >= 0 else rng.integers(n_arms)
+    arm = rng.integers(n_arms) if int(policy.explore_arm) < 0 else policy.explore_arm
     norm_bounds = np.zeros(policy.max_epochs + 1)
     norm_bounds[0] = policy.norm_bound
     return ALBNormState(

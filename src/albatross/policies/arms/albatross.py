@@ -40,7 +40,7 @@ from albatross.models.variance_components import (
 from albatross.options import Flag, Positive, Probability, Ties, parameters, policy
 from albatross.picking import pick_best, tie_priority
 from albatross.policies.arms.albatross_findings import describe_albatross
-from albatross.policies.arms.safeguard import Safeguard, Trust, guarded, new_account, note_size
+from albatross.policies.arms.safeguard import Safeguard, Trust, guarded, note_size
 from albatross.policies.arms.units import unit_of, usable, with_constant
 from albatross.protocol import Choice, check_tags, diagnostics, init, resolve, select, tag_size, update
 
@@ -65,7 +65,7 @@ class AlbatrossState(NamedTuple):
     components: np.ndarray  # (5,) r, lam, sigma^2, D_eff, and the play at which they are estimated again
     origin: np.ndarray  # (2,) unit of the contexts, 0 before the first reward; the first reward
     certificate: Certificate | NoCertificate
-    account: np.ndarray  # (5,) the safeguard's, (0,) without it
+    account: np.ndarray  # (5,) sums of the safeguard's notes, (0,) without it
     pulls: np.ndarray  # (K,)
     priority: np.ndarray  # (K,)
 
@@ -89,7 +89,7 @@ def init_albatross(policy: Albatross, n_arms, dim, rng):
         components=first_components(policy.sigma or 0.0),
         origin=np.zeros(2),
         certificate=new_certificate(n_arms, dim) if policy.certificate else no_certificate(),
-        account=new_account(policy.safeguard),
+        account=np.zeros(note_size(policy.safeguard)),
         pulls=np.zeros(n_arms),
         priority=tie_priority(n_arms, policy.ties, rng),
     )

@@ -15,20 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from albatross.compiling import compiled
-from albatross.models.moments import Moments, moments, record, reduced, settle
-from albatross.models.ridge import Joint, Ridge, joint, learn, perturb, predict, ridge
+from albatross.models.moments import Moments, likeliest_ridge, moments, reduced, settle
+from albatross.models.ridge import Joint, Ridge, joint, ridge
 from albatross.options import Flag, Positive, Ties, parameters, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit
-from albatross.policies.arms.schedule import OnSchedule, observe, refit
-from albatross.protocol import diagnostics, init, noise_size, resolve, score
-
-_OCTAVES = 20  # ridges from 2^-20 to 2^20
+from albatross.policies.arms.lints import Sampling
+from albatross.policies.arms.schedule import OnSchedule, refit
+from albatross.protocol import diagnostics, init, resolve
 
 
 @policy
-class EBLinTS(OnSchedule):
+class EBLinTS(OnSchedule, Sampling):
     """Linear Thompson sampling (Agrawal and Goyal 2013) with an empirical-Bayes prior (MacKay 1992)."""
 
     sigma: Positive = 1.0  #: standard deviation of the noise
@@ -55,54 +53,13 @@ def init_eb_lints(policy: EBLinTS, n_arms, dim, rng):
     return EBLinTSState(fit, moments(n_arms, dim), np.ones(1), tie_priority(n_arms, policy.ties, rng))
 
 
-@noise_size.register
-def noise_size_eb_lints(policy: EBLinTS, n_arms, dim):
-    return dim + n_arms if policy.biases else dim
-
-
-@compiled
-def log_evidence(spectrum, coordinates, strength, sigma):
-    """Log-likelihood of all rewards under the prior N(0, sigma^2/strength I), less that of theta = 0.
-
-    >>> round(log_evidence(np.array([3.0]), np.array([2.0]), 1.0, 1.0), 12)
-    -0.19314718056
-    """
-    total = 0.0
-    for j in range(spectrum.size):
-        total += coordinates[j] ** 2 / (spectrum[j] + strength) / sigma**2 - math.log1p(spectrum[j] / strength)
-    return total / 2.0
-
-
-@compiled
-def likeliest_strength(spectrum, coordinates, sigma):
-    """The power of two with the largest evidence; 1 where the data say nothing."""
-    best, most = 1.0, log_evidence(spectrum, coordinates, 1.0, sigma)
-    for octave in range(-_OCTAVES, _OCTAVES + 1):
-        evidence = log_evidence(spectrum, coordinates, 2.0**octave, sigma)
-        if evidence > most:
-            best, most = 2.0**octave, evidence
-    return best
-
-
-@score.register
-def score_eb_lints(policy: EBLinTS, state, offer, noise):
-    drawn = perturb(state.fit, offer.contexts, policy.sigma, noise)
-    return drawn, drawn - predict(state.fit, offer.contexts)
-
-
-@observe.register
-def observe_eb_lints(policy: EBLinTS, state, choice, reward, n):
-    record(state.sums, choice.arm, choice.action, reward, n)
-    learn(state.fit, choice.arm, choice.action, reward, n)
-
-
 @refit.register
 def refit_eb_lints(policy: EBLinTS, state):
     gram, cross = reduced(state.sums, policy.bias_ridge)
     spectrum, basis = np.linalg.eigh(gram)
     spectrum = np.maximum(spectrum, 0.0)
     coordinates = basis.T @ cross
-    state.strength[0] = likeliest_strength(spectrum, coordinates, policy.sigma)
+    state.strength[0] = likeliest_ridge(spectrum, coordinates, policy.sigma)
     settle(state.fit, spectrum + state.strength[0], basis, cross)
 
 

@@ -1,4 +1,4 @@
-"""EB-UCB: OFUL that replaces the norm bound it was told by the one that its confidence ellipsoid implies.
+"""EB-UCB: OFUL that replaces the norm bound it was given by the one that its confidence ellipsoid implies.
 
 Suder and Laber (2025), the optimistic rival of their information-directed sampling; "EB" is for empirical bound. With
 V = ridge sigma^2 I + sum x x', radius(B) that of OFUL at confidence min(delta, 1/t^2), and B what the user vouches for,

@@ -12,8 +12,15 @@ from albatross.policies.arms.linear import OnRidge
 from albatross.protocol import noise_size, score
 
 
+class Sampling:
+    """A policy that draws from the posterior of its `fit`: with these keywords, it has the verbs below."""
+
+    sigma: float
+    biases: bool
+
+
 @policy
-class LinTS(OnRidge):
+class LinTS(OnRidge, Sampling):
     """Linear Thompson sampling (Agrawal and Goyal 2013, Algorithm 1)."""
 
     sigma: Positive = 1.0  #: standard deviation of the noise
@@ -23,11 +30,11 @@ class LinTS(OnRidge):
 
 
 @noise_size.register
-def noise_size_lints(policy: LinTS, n_arms, dim):
+def noise_size_sampling(policy: Sampling, n_arms, dim):
     return dim + n_arms if policy.biases else dim
 
 
 @score.register
-def score_lints(policy: LinTS, state, offer, noise):
+def score_sampling(policy: Sampling, state, offer, noise):
     drawn = perturb(state.fit, offer.contexts, policy.sigma, noise)
     return drawn, drawn - predict(state.fit, offer.contexts)

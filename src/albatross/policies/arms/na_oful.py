@@ -17,12 +17,12 @@ import numpy as np
 
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
-from albatross.models.moments import Moments, moments, rebuild, record
-from albatross.models.ridge import Joint, Ridge, learn
+from albatross.models.moments import Moments, moments, rebuild
+from albatross.models.ridge import Joint, Ridge
 from albatross.options import Flag, Positive, Probability, Ties, derived, parameters, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit, new_fit, optimistic
-from albatross.policies.arms.schedule import OnSchedule, observe, refit
+from albatross.policies.arms.schedule import OnSchedule, refit
 from albatross.protocol import diagnostics, init, resolve, score
 
 
@@ -68,12 +68,6 @@ def norm_agnostic_radius(policy, state):
 @score.register
 def score_na_oful(policy: NAOFUL, state, offer, noise):
     return optimistic(state.fit, offer.contexts, norm_agnostic_radius(policy, state))
-
-
-@observe.register
-def observe_na_oful(policy: NAOFUL, state, choice, reward, n):
-    record(state.sums, choice.arm, choice.action, reward, n)
-    learn(state.fit, choice.arm, choice.action, reward, n)
 
 
 @refit.register

@@ -28,19 +28,23 @@ Estimator = Annotated[str, one_of("centered", "paper")]
 
 
 @policy
-class OFULPlus:
-    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); told the true norm, the paper's oracle."""
+class EuclideanBall:
+    """The keywords of a policy that is optimistic over a Euclidean ball of known norm bound."""
 
     norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
     sigma: Positive = 1.0  #: standard deviation of the noise
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
     form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
     scale: Positive = 0.5  #: c, a factor on all widths
-    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    estimator: Estimator = "centered"
+    estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
     ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+
+
+@policy
+class OFULPlus(EuclideanBall):
+    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); given the true norm, the paper's oracle."""
 
 
 class Residual(NamedTuple):
@@ -113,18 +117,9 @@ def forget_paper(fit: Residual, strength):
 @compiled
 def ball_radius(policy, state):
     """K_delta(b, n, T~): how far theta* may be from theta_hat."""
-    n_arms, dim = state.fit.weight.size, state.fit.theta.size
-    return radius(
-        policy.form,
-        policy.norm_bound,
-        state.plays[0],
-        policy.horizon,
-        policy.delta,
-        policy.sigma,
-        n_arms,
-        dim,
-        policy.rho_min,
-    )
+    n_arms, dim, n = state.fit.weight.size, state.fit.theta.size, state.plays[0]
+    delta, sigma = policy.delta, policy.sigma
+    return radius(policy.form, policy.norm_bound, n, policy.horizon, delta, sigma, n_arms, dim, policy.rho_min)
 
 
 @score.register

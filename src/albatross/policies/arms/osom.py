@@ -15,28 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.confidence import Form, bias_widths
+from albatross.confidence import bias_widths
 from albatross.linalg.vectors import row_norms, times
-from albatross.options import AtLeastZero, Positive, Probability, Rounds, Ties, derived, parameters, policy
+from albatross.options import derived, parameters, policy
 from albatross.picking import pick_best
-from albatross.policies.arms.oful_plus import Estimator, OFULPlus, OFULPlusState, ball_radius, biases
+from albatross.policies.arms.oful_plus import EuclideanBall, OFULPlus, OFULPlusState, ball_radius, biases
 from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_size, update
 
 
 @policy
-class OSOM:
+class OSOM(EuclideanBall):
     """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
 
-    norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
-    delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
-    sigma: Positive = 1.0  #: standard deviation of the noise
-    rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
-    form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
-    scale: Positive = 0.5  #: c, a factor on all widths
-    #: "centered": contexts and rewards are centred within arms; "paper": as in the paper
-    estimator: Estimator = "centered"
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
     ball: Any = derived()  # OFUL+, the complex model
 
 

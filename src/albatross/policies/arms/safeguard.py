@@ -17,8 +17,11 @@ import numpy as np
 
 from albatross.compiling import compiled, generic
 from albatross.models.certificate import estimates, half_width_of_difference, kappas
+from albatross.picking import pick_best
+from albatross.protocol import Offer
 
-_UNIDENTIFIED, _FORCED, _SPENT, _FALLBACKS, _CERTIFIED = 0, 1, 2, 3, 4  # places in a note and in the account
+# Places in a note and in the account: rounds with an unidentified arm, forced plays, gaps paid for, fallbacks, regret.
+_UNIDENTIFIED, _FORCED, _SPENT, _FALLBACKS, _CERTIFIED = 0, 1, 2, 3, 4
 _PLACES = 5
 
 
@@ -39,11 +42,6 @@ def note_size(guard: Any) -> int:
     return _PLACES if isinstance(guard, Safeguard) else 0
 
 
-def new_account(guard: Any) -> np.ndarray:
-    """Rounds with an unidentified arm, forced plays, gaps paid for, fallbacks, certified regret: all 0."""
-    return np.zeros(note_size(guard))
-
-
 # guarded(guard, state, offer, rows, means, arm, sigma) -> the arm to play instead of `arm`, what to add to the account
 guarded = generic("guarded")
 
@@ -58,14 +56,15 @@ def guarded_safeguard(guard: Safeguard, state, offer, rows, means, arm, sigma):
     certificate, played = state.certificate, state.totals.gram[0, 0]
     note = np.zeros(_PLACES)
     found = estimates(certificate, rows, guard.delta, sigma)
-    unknown = best_of(means, offer.eligible & (found.widths == np.inf), state.priority)
+    unidentified = Offer(offer.contexts, offer.eligible & (found.widths == np.inf), offer.pending, -1)
+    unknown = pick_best(means, unidentified, state.priority)
     if unknown >= 0:
         note[_UNIDENTIFIED] = 1.0
         if found.widths[arm] < np.inf and state.account[_FORCED] < 0.5 * math.sqrt(played):
             note[_FORCED] = 1.0
             return unknown, note
         return arm, note
-    optimistic = best_of(found.centres + found.widths, offer.eligible, state.priority)
+    optimistic = pick_best(found.centres + found.widths, offer, state.priority)
     if arm != optimistic:
         gap = certified_gap(certificate, found, offer.eligible, arm, kappas(certificate, guard.delta), sigma)
         if state.account[_SPENT] + gap <= 2.0 * cost_of_optimism(certificate, guard.delta, sigma, played + 1.0):
@@ -74,18 +73,6 @@ def guarded_safeguard(guard: Safeguard, state, offer, rows, means, arm, sigma):
         note[_FALLBACKS] = 1.0
     note[_CERTIFIED] = 2.0 * found.widths[optimistic]
     return optimistic, note
-
-
-@compiled
-def best_of(scores, among, priority):
-    """The arm of highest score among these, ties to the lowest priority; -1 if there are none."""
-    best = -1
-    for arm in range(scores.size):
-        if among[arm] and (
-            best < 0 or scores[arm] > scores[best] or (scores[arm] == scores[best] and priority[arm] < priority[best])
-        ):
-            best = arm
-    return best
 
 
 @compiled

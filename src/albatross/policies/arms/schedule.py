@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from albatross.compiling import compiled, generic
+from albatross.models.moments import record
+from albatross.models.ridge import learn
 from albatross.protocol import update
 
 observe = generic("observe")  # observe(policy, state, choice, reward, n): what every play changes
@@ -10,12 +12,18 @@ refit = generic("refit")  # refit(policy, state): what is brought up to date now
 
 
 class OnSchedule:
-    """A policy that says `observe` and `refit` instead of `update`; its state keeps the `sums` of all plays."""
+    """A policy that has `refit`, and `observe` if it keeps more than `sums` of all plays and a `fit`."""
 
 
 @update.register
 def update_on_schedule(policy: OnSchedule, state, choice, reward, n):
     learn_on_schedule(policy, state, state.sums.pulls, choice, reward, n)
+
+
+@observe.register
+def observe_on_schedule(policy: OnSchedule, state, choice, reward, n):
+    record(state.sums, choice.arm, choice.action, reward, n)
+    learn(state.fit, choice.arm, choice.action, reward, n)
 
 
 @compiled

@@ -20,7 +20,7 @@ from albatross import checks
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
 from albatross.linalg.vectors import dot
-from albatross.models.ellipsoid import centred, exact_leverages, unplayed
+from albatross.models.ellipsoid import centred, centred_rows, exact_half_axis, exact_leverages, unplayed
 from albatross.models.moments import Moments, moments, record, reduced, settle
 from albatross.models.ridge import Joint, Ridge, joint, learn, predict, ridge
 from albatross.options import Flag, Positive, Probability, Ties, policy
@@ -67,20 +67,14 @@ def norm_free_radius(policy, state):
 
 @score.register
 def score_sf_oful(policy: SFOFUL, state, offer, noise):
-    n_arms = offer.contexts.shape[0]
-    rows = np.empty_like(offer.contexts)
-    for arm in range(n_arms):
-        row = centred(state.exact, arm, offer.contexts[arm])
-        for j in range(row.size):
-            rows[arm, j] = row[j]
-    products = rows @ state.exact.root
-    outside = np.zeros(n_arms)
-    for arm in range(n_arms):
+    products = centred_rows(state.exact, offer.contexts) @ state.exact.root
+    outside = np.zeros(offer.eligible.size)
+    for arm in range(outside.size):
         for j in range(int(state.unseen[0])):
             outside[arm] += products[arm, j] ** 2
             products[arm, j] = 0.0
     widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.ridge))
-    for arm in range(n_arms):
+    for arm in range(outside.size):
         if outside[arm] > state.unseen[1] or unplayed(state.exact, arm):
             widths[arm] = np.inf
     return predict(state.exact, offer.contexts) + widths, widths
@@ -125,18 +119,7 @@ def check_state_sf_oful(policy: SFOFUL, state):
 
 @diagnostics.register
 def diagnostics_sf_oful(policy: SFOFUL, state):
-    fitted, radius = describe_fit(state.exact, state.sums.pulls), norm_free_radius(policy, state)
-    return {**fitted, "radius": radius, "norm_bound": norm_certificate(policy, state, radius)}
-
-
-def norm_certificate(policy: SFOFUL, state: SFOFULState, radius: float) -> float:
-    """What |theta*| cannot exceed: |theta_hat| and the longest half-axis of the set; infinite before the plays span."""
-    if state.unseen[0] > 0.0:
-        return math.inf
-    inverse = state.exact.root @ state.exact.root.T
-    leaked = np.zeros((1, inverse.shape[0]))
-    if isinstance(state.exact, Joint):
-        played = state.exact.weight > 0.0
-        leaked = state.exact.context_sum[played] / state.exact.weight[played, None]
-    squared_axes = inverse + policy.ridge * inverse @ (np.eye(len(inverse)) + leaked.T @ leaked) @ inverse
-    return float(np.linalg.norm(state.exact.theta) + radius * math.sqrt(np.linalg.eigvalsh(squared_axes)[-1]))
+    norm_bound, radius = math.inf, norm_free_radius(policy, state)
+    if state.unseen[0] == 0.0:  # the plays span all directions
+        norm_bound = float(np.linalg.norm(state.exact.theta) + radius * exact_half_axis(state.exact, policy.ridge))
+    return {**describe_fit(state.exact, state.sums.pulls), "radius": radius, "norm_bound": norm_bound}

@@ -16,7 +16,6 @@ from numba.extending import overload
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.options import Option, parameters
-from albatross.policies.nested.first_features import FirstFeatures
 from albatross.protocol import (
     Choice,
     check_state,
@@ -68,7 +67,7 @@ Policies = Annotated[tuple[Any, ...], Option(check_bases)]
 
 
 class OverPolicies:
-    """A policy over `bases`, whose state has their `record`; it has the verbs below."""
+    """A policy over `bases`: with a state that begins with their `record`, it has the verbs below."""
 
     bases: Any
 
@@ -104,14 +103,16 @@ def check_tags_over_policies(policy: OverPolicies, state, tags):
         check_tags(base, own, chosen[chosen[:, 0] == i, _OWN : _OWN + policy.bases.tags[i]])
 
 
-def describe_bases(policy: Any, record: BaseRecord) -> dict[str, Any]:
-    """Plays of every arm and of every base, mean rewards of the bases (NaN before the first), and their own words."""
+@diagnostics.register
+def diagnostics_over_policies(policy: OverPolicies, state):
+    record = state.record
     played = record.plays > 0
     return {
         "pulls": record.pulls.copy(),
         "base_plays": record.plays.copy(),
-        "base_means": np.where(played, record.sums / np.where(played, record.plays, 1.0), np.nan),
-        "bases": [diagnostics(base, state) for base, state in zip(policy.bases.policies, record.states, strict=True)],
+        "base_means": np.where(played, record.sums / np.where(played, record.plays, 1.0), np.nan),  # NaN before a play
+        "bases": [diagnostics(base, own) for base, own in zip(policy.bases.policies, record.states, strict=True)],
+        **{name: array.copy() for name, array in zip(state._fields[1:], state[1:], strict=True)},
     }
 
 
@@ -125,11 +126,6 @@ def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Ba
             raise type(error)(f"bases[{i}]: {error}") from None
     noise = np.cumsum([0, *(noise_size(base, n_arms, dim) for base in found)]).astype(np.int64)
     return Bases(tuple(found), noise, np.array([tag_size(base) for base in found], np.int64))
-
-
-def features_seen(policy: Any, dim: int) -> int:
-    """How many features a base is shown."""
-    return policy.dim if isinstance(policy, FirstFeatures) else dim
 
 
 def nothing_played(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> BaseRecord:
@@ -189,29 +185,32 @@ def play_base(bases, record, base, probability, offer, noise):
 
 
 @compiled
-def teach_base(bases, record, base, own_tag, choice, reward, n):
+def teach_base(bases, record, base, own_tag, choice, reward):
     """One base learns; a choice that is not its own comes without a tag."""
     tag = np.full(bases.tags[base], np.nan)
     if own_tag:
         for j in range(tag.size):
             tag[j] = choice.tag[_OWN + j]
     play = Choice(choice.arm, choice.action, choice.score, choice.width, choice.propensity, tag)
-    _update(base, bases.policies, record.states, play, reward, n)
+    _update(base, bases.policies, record.states, play, reward, 1)
 
 
 @compiled
-def learn_bases(bases, record, choice, reward, n, weight, share):
-    """The base that chose learns `weight` times the reward; with `share` the others too. Who chose, -1 if none did."""
+def learn_bases(bases, record, choice, reward, weight, share):
+    """One play: the base that chose learns `weight` times the reward; with `share` the others too.
+
+    Returns the base that chose, -1 if none did.
+    """
     base = -1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
-    record.pulls[choice.arm] += n
+    record.pulls[choice.arm] += 1.0
     if base >= 0:
-        record.plays[base] += n
+        record.plays[base] += 1.0
         record.sums[base] += reward
-        teach_base(bases, record, base, True, choice, weight * reward, n)
+        teach_base(bases, record, base, True, choice, weight * reward)
     if share or base < 0:  # what somebody else chose teaches all
         for other in range(record.plays.size):
             if other != base:
-                teach_base(bases, record, other, False, choice, reward, n)
+                teach_base(bases, record, other, False, choice, reward)
     return base
 
 

@@ -25,7 +25,7 @@ from albatross.policies.over_policies.bases import (
     BaseRecord,
     OverPolicies,
     Policies,
-    describe_bases,
+    diagnostics_over_policies,
     learn_bases,
     noise_size_over_policies,
     nothing_played,
@@ -49,7 +49,7 @@ class Corral(OverPolicies):
     """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1)."""
 
     bases: Policies  #: policies of any kinds
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
     #: for Corral's own losses; rewards outside of it are cut there
     reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)
@@ -102,29 +102,23 @@ def select_corral(policy: Corral, state, offer, noise):
 
 @update.register
 def update_corral(policy: Corral, state, choice, reward, n):
-    for _ in range(n):
-        learn_once(policy, state, choice, reward / n)
-
-
-@compiled
-def learn_once(policy, state, choice, reward):
-    """One play."""
-    weight = 1.0 / choice.tag[1] if policy.importance_weighting else 1.0
-    base = learn_bases(policy.bases, state.record, choice, reward, 1, weight, False)
-    if base < 0:
-        return
     low, high = policy.reward_range
-    loss = (high - reward) / (high - low)
-    if loss < 0.0 or loss > 1.0:
-        state.clipped[0] += 1.0
-        loss = min(max(loss, 0.0), 1.0)
-    descend(state.table[_P], state.table[_ETA], base, loss / choice.tag[1])
-    n_bases = state.record.plays.size
-    for j in range(n_bases):
-        state.table[_PLAYED, j] = (1.0 - policy.mixing) * state.table[_P, j] + policy.mixing / n_bases
-        if 1.0 / state.table[_PLAYED, j] > state.table[_RHO, j]:
-            state.table[_RHO, j] = 2.0 / state.table[_PLAYED, j]
-            state.table[_ETA, j] *= policy.raise_by
+    for _ in range(n):
+        weight = 1.0 / choice.tag[1] if policy.importance_weighting else 1.0
+        base = learn_bases(policy.bases, state.record, choice, reward / n, weight, False)
+        if base < 0:
+            continue
+        loss = (high - reward / n) / (high - low)
+        if loss < 0.0 or loss > 1.0:
+            state.clipped[0] += 1.0
+            loss = min(max(loss, 0.0), 1.0)
+        descend(state.table[_P], state.table[_ETA], base, loss / choice.tag[1])
+        n_bases = state.record.plays.size
+        for j in range(n_bases):
+            state.table[_PLAYED, j] = (1.0 - policy.mixing) * state.table[_P, j] + policy.mixing / n_bases
+            if 1.0 / state.table[_PLAYED, j] > state.table[_RHO, j]:
+                state.table[_RHO, j] = 2.0 / state.table[_PLAYED, j]
+                state.table[_ETA, j] *= policy.raise_by
 
 
 @compiled
@@ -157,9 +151,7 @@ def descend(p, eta, base, loss):
 
 @diagnostics.register
 def diagnostics_corral(policy: Corral, state):
-    return {
-        **describe_bases(policy, state.record),
-        "probabilities": state.table[_PLAYED].copy(),
-        "learning_rates": state.table[_ETA].copy(),
-        "clipped": int(state.clipped[0]),
-    }
+    found = diagnostics_over_policies(policy, state)
+    _, probabilities, _, rates = found.pop("table")
+    clipped = int(found.pop("clipped")[0])
+    return {**found, "probabilities": probabilities, "learning_rates": rates, "clipped": clipped}

@@ -19,13 +19,12 @@ from albatross.policies.over_policies.bases import (
     OverPolicies,
     Policies,
     best_lower_bound,
-    describe_bases,
     learn_bases,
     mean_width,
     nothing_played,
     play_base,
 )
-from albatross.protocol import diagnostics, init, select, update
+from albatross.protocol import init, select, update
 
 
 @policy
@@ -70,15 +69,9 @@ def shortfall(policy, state, base):
 @update.register
 def update_d3rb(policy: D3RB, state, choice, reward, n):
     for _ in range(n):
-        i = learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        i = learn_bases(policy.bases, state.record, choice, reward / n, 1.0, policy.share)
         if i >= 0:
             root = math.sqrt(state.record.plays[i])
             if state.coefficients[i] / root < shortfall(policy, state, i):
                 state.coefficients[i] *= 2.0
             state.potentials[i] = state.coefficients[i] * root
-
-
-@diagnostics.register
-def diagnostics_d3rb(policy: D3RB, state):
-    found = {"coefficients": state.coefficients.copy(), "potentials": state.potentials.copy()}
-    return {**describe_bases(policy, state.record), **found}

@@ -25,7 +25,7 @@ class ED2RB(D3RB):
 @update.register
 def update_ed2rb(policy: ED2RB, state, choice, reward, n):
     for _ in range(n):
-        i = learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        i = learn_bases(policy.bases, state.record, choice, reward / n, 1.0, policy.share)
         if i >= 0:
             root, before = math.sqrt(state.record.plays[i]), state.potentials[i]
             state.coefficients[i] = max(policy.least, root * shortfall(policy, state, i))

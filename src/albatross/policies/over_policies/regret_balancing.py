@@ -14,40 +14,29 @@ base can come back.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
 from albatross.options import Flag, Option, Positive, Probability, one_of, parameters, policy
+from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.over_policies.bases import (
     BaseRecord,
     OverPolicies,
     Policies,
     best_lower_bound,
     check_state_over_policies,
-    describe_bases,
-    features_seen,
     learn_bases,
     mean_width,
     nothing_played,
     play_base,
     resolve_bases,
 )
-from albatross.protocol import check_state, diagnostics, init, resolve, select, update
+from albatross.protocol import check_state, init, resolve, select, update
 
-_RULES = ("balance", "eliminate", "dynamic")
-_BALANCE, _ELIMINATE, _DYNAMIC = range(3)
-
-
-def _check_coefficients(name: str, value: Any) -> tuple[float, ...] | None:
-    if value is None:
-        return None
-    coefficients = tuple(checks.finite_array(name, value, (None,)).tolist())
-    for coefficient in coefficients:
-        checks.positive(name, coefficient)
-    return coefficients
+_BALANCE, _DYNAMIC = 0, 2  # places among the rules
 
 
 @policy
@@ -56,16 +45,19 @@ class RegretBalancing(OverPolicies):
 
     bases: Policies  #: policies of any kinds
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
-    coefficients: Annotated[tuple[float, ...] | None, Option(_check_coefficients)] = None
+    coefficients: Annotated[tuple[float, ...] | None, Option()] = None
     #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
-    rule: Annotated[str, one_of(*_RULES)] = "balance"
+    rule: Annotated[str, one_of("balance", "eliminate", "dynamic")] = "balance"
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     share: Flag = False  #: every base learns from every reward
 
     def __post_init__(self) -> None:
         if self.coefficients is not None:
-            checks.finite_array("coefficients", self.coefficients, (len(self.bases),))
+            given = checks.finite_array("coefficients", self.coefficients, (len(self.bases),)).tolist()
+            for coefficient in given:
+                checks.positive("coefficients", coefficient)
+            object.__setattr__(self, "coefficients", tuple(given))
 
 
 class RegretBalancingState(NamedTuple):
@@ -75,7 +67,8 @@ class RegretBalancingState(NamedTuple):
 
 @resolve.register
 def resolve_regret_balancing(policy: RegretBalancing, n_arms, dim, horizon):
-    coefficients = policy.coefficients or [math.sqrt(features_seen(base, dim)) for base in policy.bases]
+    sizes = [base.dim if isinstance(base, FirstFeatures) else dim for base in policy.bases]
+    coefficients = policy.coefficients or np.sqrt(sizes)
     bases = resolve_bases(policy, n_arms, dim, horizon)
     return parameters(policy, bases=bases, coefficients=np.array(coefficients))
 
@@ -119,7 +112,7 @@ def select_regret_balancing(policy: RegretBalancing, state, offer, noise):
 @update.register
 def update_regret_balancing(policy: RegretBalancing, state, choice, reward, n):
     for _ in range(n):
-        learn_bases(policy.bases, state.record, choice, reward / n, 1, 1.0, policy.share)
+        learn_bases(policy.bases, state.record, choice, reward / n, 1.0, policy.share)
         drop_refuted(policy, state)
 
 
@@ -144,8 +137,3 @@ def check_state_regret_balancing(policy: RegretBalancing, state):
     if not state.active.any(axis=-1).all():
         raise ValueError("active is False for every base")
     check_state_over_policies(policy, state)
-
-
-@diagnostics.register
-def diagnostics_regret_balancing(policy: RegretBalancing, state):
-    return {**describe_bases(policy, state.record), "active": state.active.copy()}
