@@ -27,7 +27,7 @@ _FOR_EVER = 2**53
 class ExploreThenCommit(OnBall):
     """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: that of `simulate`
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: some coordinate that is 0 is kept with at most this probability
     explore: float = derived()  # rounds
