@@ -131,6 +131,21 @@ def test_a_first_phase_too_small_for_the_dimension_keeps_all_coordinates_and_say
     assert "fewer samples" in run.diagnostics[0]["phases"][2]["reason"]
 
 
+def test_too_few_samples_cut_the_shortest_fit_where_that_is_asked_for():
+    agent = Agent(policies.ALBDim(first_phase=1, switch=1.0, on_few_samples="min-norm"), dim=16, seed=0)
+    played = []
+
+    def reward(x):
+        played.append(x)
+        return 20.0 * x[0]
+
+    found = play(agent, reward, until=in_phase(1))
+    shortest = 20.0 * played[-1][0] * played[-1]  # of all theta with the one reward of exploration
+    assert 0 < np.sum(np.abs(shortest) >= 0.25) < 16
+    assert found["phases"][1]["support"].tolist() == np.flatnonzero(np.abs(shortest) >= 0.25).tolist()
+    assert found["phases"][1]["reason"] == "thresholded"
+
+
 def test_an_empty_support_keeps_all_coordinates_and_says_why():
     found = play(Agent(policies.ALBDim(first_phase=9, switch=1.0), dim=2, seed=0), nothing, until=in_phase(1))
     assert found["phases"][1]["support"].tolist() == [0, 1]

@@ -5,7 +5,7 @@ the signs are a row of a Hadamard matrix. A coordinate's sd is its exploration b
 known to matter or not to, and never reaches 0. No coordinate is ever dropped, and there is nothing to tune.
 
 This library's own policy, with the prior of Stephens (2017). Proved is only that no coordinate is lost for ever; that
-it pays about what Thompson sampling told the support pays, times 2 to 4, is measured.
+it pays 2 to 4 times what Thompson sampling pays that is given the support, is measured.
 
 The posterior is kept for max(1, beta t) rounds, in which at most two actions a row, one a sign, are played; so all that
 they teach is summed by row and sign, and enters sum x x' and sum x y when the posterior is computed anew.

@@ -11,9 +11,9 @@ import numpy as np
 from albatross.compiling import compiled
 from albatross.linalg.vectors import norm
 from albatross.models.ball_fit import ACTION, CHOSEN, MOMENT, SIZE, estimated_mean, offer_action
-from albatross.options import AtLeastZero, Positive, parameters, policy
-from albatross.policies.ball.on_ball import Coordinates, OnBallFit, support_mask
-from albatross.protocol import noise_size, resolve, select
+from albatross.options import AtLeastZero, Positive, policy
+from albatross.policies.ball.on_ball import Coordinates, OnBallFit
+from albatross.protocol import noise_size, select
 
 
 @policy
@@ -24,11 +24,6 @@ class BallLinTS(OnBallFit):
     ridge: Positive = 1.0  #: sigma^2 over the prior variance
     switch: AtLeastZero = 0.0  #: C: a new draw when det V has grown by the factor 1 + C; 0: every round
     support: Coordinates | None = None  #: coordinates to play on; None: all
-
-
-@resolve.register
-def resolve_ball_lints(policy: BallLinTS, n_arms, dim, horizon):
-    return parameters(policy, support=support_mask(policy.support, dim))
 
 
 @noise_size.register

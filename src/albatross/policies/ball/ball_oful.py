@@ -24,9 +24,9 @@ from albatross.models.ball_fit import (
     offer_action,
     width_squared,
 )
-from albatross.options import AtLeastZero, Positive, Probability, parameters, policy
-from albatross.policies.ball.on_ball import Coordinates, OnBallFit, confidence_radius, support_mask
-from albatross.protocol import resolve, select, update_tracking
+from albatross.options import AtLeastZero, Positive, Probability, policy
+from albatross.policies.ball.on_ball import Coordinates, OnBallFit, confidence_radius
+from albatross.protocol import select, update_tracking
 
 
 @policy
@@ -39,11 +39,6 @@ class BallOFUL(OnBallFit):
     ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     support: Coordinates | None = None  #: coordinates to play on; None: all
-
-
-@resolve.register
-def resolve_ball_oful(policy: BallOFUL, n_arms, dim, horizon):
-    return parameters(policy, support=support_mask(policy.support, dim))
 
 
 @confidence_radius.register

@@ -1,6 +1,6 @@
 """Explore, then commit: thresholded least squares on random actions, then its direction for ever.
 
-The simplest thing that needs to be told neither sparsity nor signal (after Hao, Lattimore and Wang 2020, Algorithm 1,
+The simplest policy that needs to know neither sparsity nor signal (after Hao, Lattimore and Wang 2020, Algorithm 1,
 with the unit sphere for their design and a threshold for their Lasso). It explores max(2d, T^(2/3)) rounds, keeps the
 coordinates with |theta_j| >= sigma sqrt(2 ln(2d / delta) (A'A)^-1_jj), and plays the direction of what it kept.
 """
@@ -27,7 +27,7 @@ _FOR_EVER = 2**53
 class ExploreThenCommit(OnBall):
     """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: some coordinate that is 0 is kept with at most this probability
     explore: float = derived()  # rounds

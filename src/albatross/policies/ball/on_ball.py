@@ -22,7 +22,7 @@ from albatross.models.ball_fit import (
     track_theta,
     tracked_mean,
 )
-from albatross.options import Option
+from albatross.options import Option, parameters
 from albatross.protocol import (
     check_state,
     diagnostics,
@@ -31,6 +31,7 @@ from albatross.protocol import (
     mean_reward,
     on_ball,
     reset,
+    resolve,
     tag_size,
     track,
     update,
@@ -65,14 +66,12 @@ class BallState(NamedTuple):
     pulls: np.ndarray  # (1,) rewards received
 
 
-def support_mask(support: tuple[int, ...] | None, dim: int) -> np.ndarray:
-    """(d,) the coordinates to play on; all of them for None."""
-    mask = np.full(dim, support is None)
-    if support is not None:
-        if max(support) >= dim:
-            raise ValueError(f"support names coordinate {max(support)}, the ball has coordinates 0 to {dim - 1}")
-        mask[list(support)] = True
-    return mask
+@resolve.register
+def resolve_on_fit(policy: OnBallFit, n_arms, dim, horizon):
+    support = range(dim) if policy.support is None else policy.support
+    if max(support) >= dim:
+        raise ValueError(f"support names coordinate {max(support)}, the ball has coordinates 0 to {dim - 1}")
+    return parameters(policy, support=np.isin(np.arange(dim), list(support)))
 
 
 @init.register

@@ -42,7 +42,7 @@ _COMMITTED, _SAMPLES = 0, 1  # places in the clock
 class SLUCB(AroundBallFit):
     """SL-UCB (Carpentier and Munos 2012, Section 3); its noise model differs from ours."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
     norm_bound: Positive = 1.0  #: what the norm of theta* is at most

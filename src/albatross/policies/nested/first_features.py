@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
-from albatross.options import Option, parameters, policy, whole
+from albatross.options import AtLeastOne, Option, parameters, policy
 from albatross.protocol import (
     check_state,
     check_tags,
@@ -35,7 +35,7 @@ class FirstFeatures:
     """A policy on one of nested feature maps, the first `dim` features (Foster, Krishnamurthy and Luo 2019)."""
 
     policy: Annotated[Any, Option(_with_features)]  #: any policy for finitely many arms
-    dim: Annotated[int, whole(1)]  #: features that it sees
+    dim: AtLeastOne  #: features that it sees
 
 
 class FirstFeaturesState(NamedTuple):

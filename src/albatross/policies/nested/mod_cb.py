@@ -59,7 +59,7 @@ class ModCB:
     alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
     ridge: Positive = 1.0  #: of LinUCB
     #: (d, d) of all arms' features; None: estimated from what is offered
-    covariance: Annotated[Any, Option(lambda name, value: None)] = None  # checked below, together with dims
+    covariance: Annotated[Any, Option()] = None
     exponent: Positive = 1 / 3  #: a random arm is played with probability (K / t)^exponent
     base: Any = derived()  # LinUCB
     known: int = derived()  # whether the covariance is given

@@ -29,7 +29,7 @@ _ENOUGH = 1.0 - 1e-9  # least eigenvalue to trust: one that is 1 must not fall b
 class SupLinRel(Staged):
     """SupLinRel (Auer 2002, Figure 3)."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     delta: Probability = 0.1  #: the confidence set may fail with this probability
     sigma: Positive = 1.0  #: standard deviation of the noise
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features

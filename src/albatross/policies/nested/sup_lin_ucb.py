@@ -26,7 +26,7 @@ from albatross.protocol import init, reset, resolve
 class SupLinUCB(Staged):
     """SupLinUCB (Chu, Li, Reyzin and Schapire 2011, Algorithm 3)."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is told
+    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     delta: Probability = 0.1  #: the confidence set may fail with this probability
     sigma: Positive = 1.0  #: standard deviation of the noise
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
