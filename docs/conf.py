@@ -68,15 +68,55 @@ def name_cells(app: Any, doctree: Any) -> None:
                     entry[0].insert(0, nodes.inline("", f"{name}: ", classes=["column-name"]))
 
 
+# How formulas in docstrings, which are ASCII, are shown.
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "delta": "δ",
+    "eps": "ε",
+    "theta": "θ",
+    "kappa": "κ",
+    "lam": "λ",
+    "mu": "μ",
+    "nu": "ν",
+    "rho": "ρ",
+    "sigma": "σ",
+    "tau": "τ",
+    "phi": "φ",
+    "Lam": "Λ",
+    "Sigma": "Σ",
+    "Upsilon": "Υ",
+}
+_SIGNS = {
+    r"\btheta_hat\b": "θ\u0302",
+    **{rf"\b{name}(?=\b|_\w\b)": sign for name, sign in _GREEK.items()},
+    r"\bsqrt(?=\()|\bsqrt (?=\w)": "√",
+    r"<([^<>]{1,30}, [^<>]{1,30})>": r"⟨\1⟩",
+    r"\|\|": "‖",
+    "<=": "≤",
+    ">=": "≥",
+    r"\^-1\b": "⁻¹",
+    r"\^2\b": "²",
+}
+
+
+def _typeset(text: str) -> str:
+    """Show formulas with mathematical signs."""
+    for pattern, sign in _SIGNS.items():
+        text = re.sub(pattern, sign, text)
+    return text
+
+
 def as_plain_text(app: Any, what: str, name: str, subject: Any, options: Any, lines: list[str]) -> None:
-    """Turn a plain-text docstring into reStructuredText: formulas stay as they are, and nothing in prose is markup."""
+    """Turn a plain-text docstring into reStructuredText: nothing in its prose is markup."""
     paragraphs = [part.splitlines() for part in re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))]
     shown: list[str] = []
     for paragraph in paragraphs:
         if len(paragraph) > 1 and all(line.startswith("|") for line in paragraph):
             shown += [*_table(paragraph), ""]
         elif paragraph and paragraph[0].startswith(" "):
-            shown += [".. code-block:: text", "", *(f"    {line}" for line in paragraph), ""]
+            shown += [".. code-block:: text", "", *(f"    {_typeset(line)}" for line in paragraph), ""]
         elif paragraph and paragraph[0].startswith(">>>"):
             shown += [*paragraph, ""]
         else:
@@ -96,7 +136,10 @@ def _table(lines: list[str]) -> list[str]:
 
 
 def _without_markup(line: str) -> str:
-    return re.sub(r"`([^`]*)`|([*|_\\])", lambda found: f"``{found[1]}``" if found[1] else f"\\{found[2]}", line)
+    parts = re.split(r"`([^`]*)`", line)  # every other part is code
+    parts[::2] = [re.sub(r"[*|_\\]", r"\\\g<0>", _typeset(part)) for part in parts[::2]]
+    parts[1::2] = [f"``{part}``" for part in parts[1::2]]
+    return "".join(parts)
 
 
 def skip_fields(app: Any, what: str, name: str, subject: Any, skip: bool, options: Any) -> bool | None:

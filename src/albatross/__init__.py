@@ -1,6 +1,6 @@
-"""Albatross: linear bandits whose difficulty nobody knows beforehand.
+"""Albatross: linear bandits of unknown difficulty.
 
-Names are loaded on first use, so that `albatross --help` need not wait for a compiler.
+Names are loaded on first use, so that `albatross --help` does not load the compiler.
 """
 
 from __future__ import annotations

@@ -490,7 +490,12 @@ def _checked_probabilities(target: Any, length: int) -> np.ndarray:
 
 
 def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarray:
-    """(n, K) rewards predicted by ridge regression on contexts and a bias per arm, fitted to other folds only."""
+    """(n, K) rewards predicted by ridge regression on contexts and a bias per arm, fitted to other folds only.
+
+    >>> log = Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 1], propensities=[0.5] * 4)
+    >>> predicted_rewards(log)[0].round(6).tolist()
+    [0.25, 0.75]
+    """
     fold_of_row = _folds(env, folds, seed)
 
     jobs = [partial(_predict_fold, env, fold_of_row, fold) for fold in range(folds)]

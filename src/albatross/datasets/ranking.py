@@ -73,7 +73,15 @@ def read_ranking(path: str | os.PathLike[str]) -> Ranking:
 
 
 def write_ranking(path: str | os.PathLike[str], ranking: Ranking) -> None:
-    """Write a file that `read_ranking` reads back exactly; gzipped if its name ends in .gz."""
+    """Write a file that `read_ranking` reads back exactly; gzipped if its name ends in .gz.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rows.txt")
+    ...     write_ranking(path, Ranking(np.array([[0.5, 0.0, 2.0]]), np.array([3.0]), np.array([7])))
+    ...     path.read_text()
+    '3 qid:7 1:0.5 3:2\\n'
+    """
     features = checks.finite_array("features", ranking.features, (None, None))
     ratings = checks.finite_array("ratings", ranking.ratings, (len(features),))
     opened = gzip.open if os.fspath(path).endswith(".gz") else open

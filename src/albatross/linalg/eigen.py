@@ -237,7 +237,13 @@ def _deflate(values, z, carried, order):
 
 @compiled
 def rank_one_update(values, carried, z):
-    """Update in place: eigenvalues of diag(values) + z z', and coordinates of carried vectors in its eigenbasis."""
+    """Update in place: eigenvalues of diag(values) + z z', and coordinates of carried vectors in its eigenbasis.
+
+    >>> values, carried = np.array([1.0, 2.0]), np.eye(2)
+    >>> rank_one_update(values, carried, np.array([1.0, 1.0]))
+    >>> values.round(6).tolist(), (carried @ np.diag(values) @ carried.T).round(6).tolist()
+    ([1.381966, 3.618034], [[2.0, 1.0], [1.0, 3.0]])
+    """
     z = z.copy()
     kept = _deflate(values, z, carried, np.argsort(values))
     n = kept.size

@@ -72,7 +72,7 @@ def shifted(diagonal, off, vector, shift):
     """Return b'(T + shift I)^-1 b and ln det(I + T / shift), for T without negative eigenvalues.
 
     >>> quad, log_det = shifted(np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([1.0, 0.0]), 1.0)
-    >>> round(quad, 6), round(math.exp(log_det), 6)
+    >>> round(float(quad), 6), round(math.exp(log_det), 6)
     (0.666667, 3.0)
     """
     value, pivot = 0.0, 1.0

@@ -184,7 +184,15 @@ def half_width_of_difference(certificate, found, one, two, kappa, sigma):
 def describe_certificate(
     certificate: Certificate, *, delta: float, sigma: float, unit: float
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the norm bound and its confidence set (theta - centre)' shape^-1 (theta - centre) <= radius^2."""
+    """Return the norm bound and its confidence set (theta - centre)' shape^-1 (theta - centre) <= radius^2.
+
+    >>> certificate = new_certificate(n_arms=1, dim=1)
+    >>> for x in (-1.0, 1.0):
+    ...     observe(certificate, 0, np.array([1.0, x]), 2.0 * x, 100)
+    >>> found, warnings = describe_certificate(certificate, delta=0.1, sigma=1.0, unit=1.0)
+    >>> found["confidence_set"]["centre"].round(6).tolist(), round(found["norm_bound"], 4)
+    ([2.0], 2.2825)
+    """
     root, theta = certificate.within.root, certificate.within.theta
     dim = theta.size
     inverse = root @ root.T

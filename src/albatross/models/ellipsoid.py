@@ -1,4 +1,9 @@
-"""Norms, the largest eigenvalue and ridge-free leverages of the confidence ellipsoid around a fit."""
+"""Norms, the largest eigenvalue and ridge-free leverages of the confidence ellipsoid around a fit.
+
+>>> from albatross.models.ridge import ridge
+>>> float(widest(ridge(2, strength=4.0)))
+0.25
+"""
 
 from __future__ import annotations
 
