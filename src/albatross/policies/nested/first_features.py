@@ -37,6 +37,8 @@ class FirstFeatures:
         checks.whole("dim", self.dim, least=1)
         if not is_policy(self.policy):
             raise ValueError(f"policy must be a policy, and {self.policy!r} is not one")
+        if isinstance(self.policy, FirstFeatures):
+            raise ValueError("policy is FirstFeatures itself: give the policy in it, with the smaller dim")
         if on_ball(self.policy):
             raise ValueError(f"policy plays on the unit ball and sees no features: {self.policy!r}")
 
