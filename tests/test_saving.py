@@ -448,9 +448,9 @@ def test_a_pipe_is_read_in_blocks():
 @pytest.mark.parametrize("kind", [Agent, Fleet])
 @pytest.mark.parametrize("thing", [None, 7, b"agent"])
 def test_what_is_neither_a_path_nor_a_file_is_told_so(kind, thing):
-    with pytest.raises(TypeError, match="give a path .* or an open binary file, not"):
+    with pytest.raises(TypeError, match=r"give a path .* or an open binary file, not"):
         kind.load(thing)
-    with pytest.raises(TypeError, match="give a path .* or an open binary file, not"):
+    with pytest.raises(TypeError, match=r"give a path .* or an open binary file, not"):
         Fleet(LINTS, n_users=1, n_arms=2, dim=1).save(thing)
 
 
