@@ -370,6 +370,7 @@ class Reckless(NamedTuple):
     score: float
     propensity: float = 1.0
     extra: int = 0  # features and tags that there should not be
+    missing: int = 0  # features that there should be
 
 
 @init.register
@@ -379,7 +380,7 @@ def init_reckless(policy: Reckless, n_arms, dim, rng):
 
 @select.register
 def select_reckless(policy: Reckless, state, offer, noise):
-    action = np.ones(offer.contexts.shape[1] + policy.extra)
+    action = np.ones(offer.contexts.shape[1] + policy.extra - policy.missing)
     return Choice(policy.arm, action, policy.score, 0.0, policy.propensity, np.ones(policy.extra))
 
 
@@ -400,6 +401,7 @@ def update_reckless(policy: Reckless, state, choice, reward, n):
         (Reckless(1, np.nan), "Reckless chose arm 1 with score nan"),
         (Reckless(1, 0.0, propensity=5.0), "Reckless chose arm 1 with score 0.0, propensity 5.0"),
         (Reckless(1, 0.0, propensity=-1.0), "Reckless chose arm 1 with score 0.0, propensity -1.0"),
+        (Reckless(1, 0.0, missing=1), "1 features and a tag of 0: needed are .* 2 features"),
     ],
     ids=str,
 )
@@ -464,6 +466,40 @@ def test_an_action_or_a_tag_of_the_wrong_length_is_refused():
         agent.select(np.ones((5, 2)))
     with pytest.raises(ValueError, match=message):
         fleet.select([0], np.ones((1, 5, 2)))
+
+
+def test_a_reward_that_was_learnt_is_learnt_once_although_ctrl_c_came():
+    agent = Agent(Optimist(), n_arms=2, dim=1)
+    decision = agent.select(np.ones((2, 1)))
+    learn = agent._learn
+
+    def interrupted(*args):
+        learn(*args)
+        raise KeyboardInterrupt
+
+    agent._learn = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        agent.update(decision, 1.0)
+    assert (agent.diagnostics()["pending"], agent.diagnostics()["counts"].sum()) == (0, 1.0)
+
+
+class Terse(Optimist):
+    """An optimist whose tags may be shorter than it says."""
+
+
+@tag_size.register
+def tag_size_terse(policy: Terse):
+    return 2
+
+
+def test_a_short_tag_is_filled_up_and_saved(tmp_path):
+    agent = Agent(Terse(), n_arms=2, dim=1)
+    decision = agent.select(np.ones((2, 1)))
+    agent.save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent", Terse())
+    loaded.save(tmp_path / "agent")
+    loaded.update(decision.id, 1.0)
+    assert loaded.diagnostics()["counts"].sum() == 1.0
 
 
 def test_a_fleet_keeps_what_its_policy_could_not_learn():

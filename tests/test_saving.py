@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import io
 import json
 import os
@@ -195,13 +196,49 @@ def test_a_small_file_that_claims_a_large_state_is_refused_at_a_small_price(poli
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    ("policy", "large", "features"),
+    [
+        (policies.ALBDimFinite(dims=(1, DIM), inner="suplinrel"), {"dims": [5, 4_500]}, 4_500),
+        (policies.ModCB(dims=(1, DIM)), {"dims": [5, 12_000]}, 12_000),
+        (
+            policies.FirstFeatures(policy=policies.SupLinUCB(horizon=10), dim=DIM),
+            {"dim": 2_000, "policy": {"name": "SupLinUCB", "parameters": {"horizon": 2**53}}},
+            2_000,
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_policy_for_so_many_features_alone_is_refused_at_a_small_price_too(policy, large, features):
+    described = saving.describe_policy(policy)
+    described["parameters"] |= large
+    file = packed(members(Agent(policy, n_arms=2, dim=DIM)), {"policy": described, "dim": features, "n_arms": 10**6})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableFile, match="larger than this file"):
+            Agent.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_honest_agent_for_so_many_features_alone_is_read():
+    for policy in (
+        policies.ALBDimFinite(dims=(5, 40), first_phase=100),
+        policies.ModCB(dims=(5, 40), covariance=np.eye(40)),
+        policies.FirstFeatures(policy=policies.UCB(), dim=10_000),
+    ):
+        agent = Agent(policy, n_arms=3, dim=40 if hasattr(policy, "dims") else 10_000, seed=0)
+        assert same_state(state_of(Agent.load(saving.in_memory(agent))), state_of(agent))
+
+
 def test_many_bases_are_refused_at_a_small_price():
     many = [{"name": "SupLinUCB", "parameters": {"horizon": 2**53}}] * 2_000
     policy = {"name": "Corral", "parameters": {"horizon": 100, "bases": many}}
     file = packed(members(Agent(policies.UCB(), n_arms=64, dim=64)), {"policy": policy})
     tracemalloc.start()
     try:
-        with pytest.raises(UnreadableFile, match="larger than this file"):
+        with pytest.raises(UnreadableFile, match="at most 16 policies"):
             Agent.load(file)
         assert tracemalloc.get_traced_memory()[1] < 50e6
     finally:
@@ -345,6 +382,85 @@ def test_open_files_are_written_and_read(tmp_path):
             assert repr(kind.load(file)) == repr(thing)
     with pytest.raises(UnreadableFile, match="the file is truncated, or is not a saved agent"):
         Agent.load(io.BytesIO(b"something else"))
+
+
+class Trickle(io.RawIOBase):
+    """A file that takes everything and does not say so, or nothing."""
+
+    def __init__(self, answer):
+        self.answer, self.got = answer, b""
+
+    def write(self, data):
+        self.got += bytes(data)
+        return self.answer
+
+
+def test_a_file_that_does_not_say_how_much_it_took_took_everything():
+    agent, file = played(LINTS), Trickle(None)
+    agent.save(file)
+    assert same_state(state_of(Agent.load(io.BytesIO(file.got))), state_of(agent))
+
+
+def test_a_file_that_takes_nothing_is_not_waited_for():
+    with pytest.raises(OSError, match="accepts no more data"):
+        played(LINTS).save(Trickle(0))
+
+
+def test_a_file_system_without_locks_is_saved_to(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("albatross.store.files.fcntl.flock", no_locks)
+    played(LINTS).save(tmp_path / "agent")
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
+
+
+def test_an_open_file_is_not_read_as_a_whole(tmp_path):
+    agent = played(LINTS)
+    with (tmp_path / "agent").open("wb") as file:
+        file.seek(10**9)  # a hole, which a zip file may begin with
+        agent.save(file)
+    with (tmp_path / "agent").open("rb") as file:
+        tracemalloc.start()
+        loaded = Agent.load(file)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert repr(loaded) == repr(agent)
+    assert peak < 10e6
+
+
+def test_a_pipe_is_read_in_blocks():
+    reader, writer = os.pipe()
+    agent, sizes = played(LINTS), []
+
+    class Pipe(io.FileIO):
+        def read(self, size=-1):
+            sizes.append(size)
+            return super().read(size)
+
+    with open(writer, "wb") as file, Pipe(reader) as pipe:
+        agent.save(file)
+        file.close()
+        assert same_state(state_of(Agent.load(pipe)), state_of(agent))
+    assert min(sizes) > 0
+
+
+@pytest.mark.parametrize("kind", [Agent, Fleet])
+@pytest.mark.parametrize("thing", [None, 7, b"agent"])
+def test_what_is_neither_a_path_nor_a_file_is_told_so(kind, thing):
+    with pytest.raises(TypeError, match=r"give a path .* or an open binary file, not"):
+        kind.load(thing)
+    with pytest.raises(TypeError, match=r"give a path .* or an open binary file, not"):
+        Fleet(LINTS, n_users=1, n_arms=2, dim=1).save(thing)
+
+
+def test_a_text_file_is_told_so(tmp_path):
+    played(LINTS).save(tmp_path / "agent")
+    with (tmp_path / "agent").open("r+") as file:
+        with pytest.raises(TypeError, match="open it in binary mode"):
+            Agent.load(file)
+        with pytest.raises(TypeError, match="open it in binary mode"):
+            played(LINTS).save(file)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda thing: pickle.loads(pickle.dumps(thing))])

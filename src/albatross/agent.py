@@ -100,6 +100,7 @@ class Agent:
         self._all_eligible = np.ones(n_arms, bool)
         self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
         self._pending_of_arm = np.zeros(n_arms, np.int64)
+        self._learnt = np.zeros(1, np.int64)  # 1 once the policy has learnt a reward
         self._lock = threading.Lock()
         renew_after_fork(self)
 
@@ -118,7 +119,7 @@ class Agent:
     @cached_property
     def _learn(self) -> Any:
         kept = (0, np.zeros(self.dim), 0.0, 0.0, 0.0, np.zeros(self._tag_size))
-        return learn_reward.prepared(self._parameters, self._state, kept, 0.0)
+        return learn_reward.prepared(self._parameters, self._state, kept, 0.0, self._learnt)
 
     def __repr__(self) -> str:
         arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "
@@ -148,6 +149,8 @@ class Agent:
                     self._rng.bit_generator.state = rewind
                 checks.finite_array("contexts", contexts, (self.n_arms, self.dim))
                 refuse_choice(self._parameters, self._state, self._offer(contexts, mask), noise)
+            if kept[5].size < self._tag_size:  # as a fleet keeps it, and a file
+                kept = (*kept[:5], np.append(kept[5], np.zeros(self._tag_size - kept[5].size)))
             self._made += 1
             name = f"{self._name}-{self._made}"
             if len(self._pending) >= self.max_pending:
@@ -175,8 +178,13 @@ class Agent:
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = _finite_reward(reward)
         with self._lock:
-            self._learn(self._parameters, self._state, self._choice(name), reward)
-            self._take_off(name)  # last, so that the decision stays pending if the policy raises
+            kept = self._choice(name)
+            self._learnt[0] = 0
+            try:
+                self._learn(self._parameters, self._state, kept, reward, self._learnt)
+            finally:
+                if self._learnt[0]:  # a Ctrl-C may come right after; if the policy raised, the decision stays pending
+                    self._take_off(name)
 
     def drop(self, decision: Decision | str) -> None:
         """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""

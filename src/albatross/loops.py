@@ -34,10 +34,11 @@ def decide(policy, state, contexts, eligible, pending, decision, noise):
 
 
 @compiled
-def learn_reward(policy, state, kept, reward):
-    """Update the state with the reward of one choice."""
+def learn_reward(policy, state, kept, reward, learnt):
+    """Update the state with the reward of one choice; `learnt` (1,) counts it."""
     arm, action, score, width, propensity, tag = kept
     update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
+    learnt[0] += 1
 
 
 @compiled
@@ -94,8 +95,7 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
         retry = arm_to_retry(int(decisions[user]), pending.shape[1])
         offer = Offer(contexts[event], eligible[event], pending[user], retry)
         choice = select(policy, state_of(states, user), offer, noise[event])
-        fits = choice.action.size == choices.actions.shape[1] and choice.tag.size <= choices.tags.shape[1]
-        if not (fits and is_sound(choice, offer)):
+        if not (is_sound(choice, offer) and choice.tag.size <= choices.tags.shape[1]):
             return event
         pending[user, choice.arm] += 1
         decisions[user] += 1

@@ -239,6 +239,7 @@ def is_sound(choice, offer):
     return (
         0 <= choice.arm < offer.eligible.size
         and offer.eligible[choice.arm]
+        and choice.action.size == offer.contexts.shape[1]
         and choice.score == choice.score
         and not (known and not 0.0 < choice.propensity <= 1.0 + 1e-9)
     )

@@ -9,9 +9,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def absolute_name(path: str | os.PathLike[str]) -> str:
+    """The absolute path as text for DuckDB, which takes UTF-8 alone."""
+    name = str(Path(path).absolute())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name!r} is not UTF-8: rename it, or make a link to it with another name") from None
+    return name
+
+
 def exact_pattern(path: str | os.PathLike[str]) -> str:
-    """Return an absolute path as a pattern for DuckDB that matches no other file."""
-    return re.sub(r"([*?\[])", r"[\1]", str(Path(path).absolute()))
+    """The path for DuckDB, which takes paths for patterns: absolute, and this one matches no other file."""
+    name = absolute_name(path)
+    pattern = re.sub(r"([*?\[])", r"[\1]", name)
+    if pattern != name and "\\" in name and os.sep == "/":  # DuckDB takes it for a separator
+        raise ValueError(f"{name} has a backslash and one of *?[: rename it, or make a link to it with another name")
+    return pattern
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import stat
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +56,8 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
         arms, features = min(n_arms, size), min(dim, size)
         size *= 2
         try:
-            smaller = init(resolve(policy, arms, features, horizon), arms, features, np.random.default_rng(0))
+            parameters = resolve(_for_features(policy, features), arms, features, horizon)
+            smaller = init(parameters, arms, features, np.random.default_rng(0))
         except ValueError:  # the policy accepts no other number of features
             continue
         sizes_known = True
@@ -64,6 +67,22 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
         raise too_large
     parameters = resolve(policy, n_arms, dim, horizon)
     return parameters, init(parameters, n_arms, dim, np.random.default_rng(0))
+
+
+def _for_features(policy: Any, dim: int) -> Any:
+    """Return the policy, and those nested in it, for the first `dim` features only."""
+    if type(policy) is tuple:
+        return tuple(_for_features(part, dim) for part in policy)
+    if not (is_dataclass(policy) and is_policy(policy)):
+        return policy
+    known = dict(vars(policy))
+    if "dim" in known:
+        known["dim"] = dim = min(known["dim"], dim)
+    if "dims" in known:
+        known["dims"] = sorted({min(each, dim) for each in known["dims"]})
+    if "covariance" in known:
+        known["covariance"] = None
+    return type(policy)(**{name: _for_features(value, dim) for name, value in known.items()})
 
 
 def _n_policies(policy: Any) -> int:
@@ -136,6 +155,7 @@ def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str
     text = json.dumps({f"albatross-{kind}": FORMAT, **header})
     members: Any = {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
     if not isinstance(target, str | os.PathLike):
+        _check_binary(target, "write")
         _write_all(target, members)
     elif Path(target).exists() and not Path(target).is_file():  # do not replace a pipe or a device by a file
         with open(target, "wb") as file:
@@ -151,7 +171,20 @@ def _write_all(file: BinaryIO, members: Any) -> None:
     np.savez(whole, **members)
     left = whole.getbuffer()
     while left:
-        left = left[file.write(left) :]
+        written = file.write(left)
+        if written is None:  # some files, such as paramiko's, write everything and do not say so
+            return
+        if written <= 0:
+            raise OSError(f"the file accepts no more data: {len(left)} bytes are not written")
+        left = left[written:]
+
+
+def _check_binary(file: Any, verb: str) -> None:
+    """Refuse what is neither a path nor an open binary file."""
+    if isinstance(file, io.TextIOBase):
+        raise TypeError(f"{file!r} is open for text: open it in binary mode, open(path, '{verb[0]}b')")
+    if not hasattr(file, verb):
+        raise TypeError(f"give a path (a str or a Path) or an open binary file, not {checks.shown(file)}")
 
 
 def in_memory(thing: Any) -> io.BytesIO:
@@ -246,7 +279,13 @@ def reading(source: Source, *, kind: str) -> Iterator[Saved]:
 @contextmanager
 def _opened(source: Source, name: Any, kind: str) -> Iterator[BinaryIO]:
     if not isinstance(source, str | os.PathLike):
-        yield io.BytesIO(source.read())  # sockets and pipes are not seekable
+        _check_binary(source, "read")
+        if getattr(source, "seekable", lambda: False)():
+            yield source
+        else:  # a socket or a pipe
+            with tempfile.SpooledTemporaryFile(_AFFORDABLE) as copied:
+                shutil.copyfileobj(source, copied)
+                yield copied  # type: ignore[misc]
         return
     try:
         mode = os.stat(source).st_mode

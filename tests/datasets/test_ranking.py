@@ -220,3 +220,27 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
 def test_nothing_that_is_not_finite_is_written(tmp_path):
     with pytest.raises(ValueError, match="features must be finite"):
         write_ranking(tmp_path / "rows", Ranking(np.array([[np.nan]]), np.zeros(1), np.zeros(1, int)))
+
+
+def test_a_second_query_in_a_line_is_refused(tmp_path):
+    (tmp_path / "set").write_text("1 qid:1 1:0.5\n1 qid:1 qid:2 1:0.5\n")
+    with pytest.raises(ValueError, match=r"set, line 2: the query \(qid\) must follow the rating"):
+        read_ranking(tmp_path / "set")
+
+
+@pytest.mark.parametrize("name", ["set", "set.gz"])
+def test_columns_of_zeros_are_written_too(tmp_path, name):
+    ranking = Ranking(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]]), np.array([1.0, 0.0]), np.array([3, 4]))
+    for features in (ranking.features, np.zeros((2, 3))):
+        write_ranking(tmp_path / name, ranking._replace(features=features))
+        assert read_ranking(tmp_path / name).features.tolist() == features.tolist()
+
+
+@pytest.mark.parametrize(
+    "queries", [np.array([1.0, 2.0]), np.ma.masked_array([1, 2], [True, False]), np.array([1]), np.array(["a", "b"])]
+)
+def test_queries_that_are_no_whole_numbers_are_refused_and_the_old_file_stays(tmp_path, queries):
+    (tmp_path / "set").write_text("old")
+    with pytest.raises(ValueError, match="queries"):
+        write_ranking(tmp_path / "set", Ranking(np.ones((2, 1)), np.ones(2), queries))
+    assert (tmp_path / "set").read_text() == "old"

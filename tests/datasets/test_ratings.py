@@ -202,3 +202,22 @@ def test_more_factors_than_items_are_refused(tmp_path):
         read_ratings(put(tmp_path, LONG))
     with pytest.raises(ValueError, match="rank must be a whole number"):
         read_ratings(put(tmp_path, LONG), rank=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("5,3.20,-2.50,1.50,1.50,99.00\n4,99,1,2,3,4\n", r"ratings\.csv has 6 columns and no header: give it a header"),
+        ("uid,1,2,3\n7,5,1,2\n9,0,2.5,1\n", r"line 1: 'uid' and numbers may be a header or a row: give it a header"),
+        ("uid,1,2\n7,5,1\n9,0,2.5\n", "user,item,rating or user and a name for every other column"),
+    ],
+    ids=["Jester", "four columns", "three columns"],
+)
+def test_a_table_with_a_column_for_every_item_needs_a_header(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_ratings(put(tmp_path, text), rank=1)
+
+
+def test_users_with_names_need_no_header_where_it_cannot_be_one(tmp_path):
+    found = read_ratings(put(tmp_path, "ann,x,5\nann,y,1\nbob,x,0\nbob,y,2.5\n"), rank=1)
+    assert found.users.tolist() == ["ann", "bob"]

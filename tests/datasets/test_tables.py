@@ -34,8 +34,69 @@ def test_labels_are_sorted_and_missing_ones_have_place_minus_one(table):
     assert (names.tolist(), places.tolist()) == (["a", "b"], [1, 0, -1, 0])
 
 
-def test_rows_are_ordered_by_text_those_without_it_last(table):
-    assert table.order("when").tolist() == [1, 3, 0, 2]
+@pytest.mark.parametrize(
+    ("times", "order"),
+    [
+        (("10", "9", "", "9.5"), [1, 3, 0, 2]),
+        (("2020-01-02 10:00:00", "2020-01-02 9:59", "", "2020-01-02 09:59:30"), [1, 3, 0, 2]),
+        (("2020-01-02 10:00:00+02:00", "2020-01-02 09:00:00+00:00", "", "2020-01-02T08:30Z"), [0, 3, 1, 2]),
+    ],
+    ids=["numbers", "times", "zones"],
+)
+def test_rows_are_ordered_by_numbers_or_times_those_without_last(tmp_path, times, order):
+    (tmp_path / "table.csv").write_text("when,x\n" + "".join(f"{time},0\n" for time in times))
+    assert Table(tmp_path / "table.csv").order("when").tolist() == order
+
+
+@pytest.mark.parametrize("times", [("10:00", "9:59"), ("02/01/2020", "01/02/2020"), ("b", "a")])
+def test_rows_with_other_texts_stay_in_the_order_of_the_file_with_a_warning(tmp_path, times):
+    (tmp_path / "table.csv").write_text("when,x\n" + "".join(f"{time},0\n" for time in times))
+    with pytest.warns(UserWarning, match=rf"table.csv, line 2: when is '{times[0]}', not a time .* order of the file"):
+        assert Table(tmp_path / "table.csv").order("when").tolist() == [0, 1]
+
+
+def test_texts_with_leading_zeros_are_names(tmp_path):
+    (tmp_path / "table.csv").write_text("id,plain\n007,7\n7,-1\n07,0\n")
+    names, places = Table(tmp_path / "table.csv").labels("id")
+    assert (names.tolist(), places.tolist()) == (["007", "07", "7"], [0, 2, 1])
+    assert Table(tmp_path / "table.csv").labels("plain")[0].tolist() == [-1, 0, 7]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_missing_value_is_missing_whatever_the_blanks_around_it_and_the_kind_of_file(tmp_path, kind):
+    texts = ["a", "", " ", "NA", " NA ", "NULL", "None", "NAN"]
+    if kind == "csv":
+        (tmp_path / "table").write_text("t,x\n" + "".join(f"{text},0\n" for text in texts))
+    else:
+        rows = ", ".join(f"('{text}', 0)" for text in texts)
+        duckdb.sql(f"COPY (SELECT * FROM (VALUES {rows}) AS r(t, x)) TO '{tmp_path}/table' (FORMAT parquet)")
+    assert Table(tmp_path / "table").texts("t").tolist() == ["a", *[None] * 6, "NAN"]
+
+
+@pytest.mark.parametrize("row", ['"x" "y",1', '"x"y,1', '"x" y,1', '"a\nb" "c",1'])
+def test_quotes_that_do_not_surround_a_whole_value_are_refused(tmp_path, row):
+    (tmp_path / "table.csv").write_text(f"a,b\nz,0\n{row}\n")
+    with pytest.raises(ValueError, match=r"table.csv, line 3: quotes must surround a whole value"):
+        Table(tmp_path / "table.csv")
+
+
+@pytest.mark.skipif(os.sep != "/", reason="a backslash separates folders here")
+def test_a_path_that_duckdb_would_take_for_another_is_refused(tmp_path):
+    (tmp_path / "d[0]" / "a").mkdir(parents=True)
+    (tmp_path / "d[0]" / "a" / "b.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "d[0]" / "a\\b.csv").write_text("x,y\n3,4\n")
+    with pytest.raises(ValueError, match="has a backslash and one of"):
+        Table(tmp_path / "d[0]" / "a\\b.csv")
+    (tmp_path / "a\\b.csv").write_text("x,y\n3,4\n")
+    assert Table(tmp_path / "a\\b.csv").numbers(["x"]).tolist() == [[3]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text here")
+def test_a_file_name_that_is_not_utf8_is_refused_in_words(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.csv")
+    Path(path).write_text("x,y\n1,2\n")
+    with pytest.raises(ValueError, match=r"caf\\udce9.csv' is not UTF-8: rename it"):
+        Table(path)
 
 
 def test_numbers_have_nan_where_a_value_is_missing(table):
@@ -121,7 +182,7 @@ def test_a_column_may_be_called_anything_that_sql_or_this_module_uses(tmp_path, 
     table = Table(written(tmp_path, kind, (name, "when", "c1"), rows))
     assert table.names == (name, "when", "c1")
     assert table.numbers(["c1", name]).tolist() == [[3, 7], [1, 7], [2, 7], [4, 7]]
-    assert table.order("when").tolist() == [1, 0, 2, 3]
+    assert table.order("c1").tolist() == [1, 2, 0, 3]
     assert table.labels("when")[1].tolist() == [1, 0, 1, 2]
     with pytest.raises(ValueError, match=r"^table, (line 2|row 1): when is 'b', not a number$"):
         table.numbers(["when"])

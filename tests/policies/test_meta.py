@@ -562,3 +562,16 @@ def test_what_is_no_policy_cannot_be_a_base(wrong):
         policies.ED2RB(bases=wrong)
     with pytest.raises(ValueError, match="policy"):
         policies.FirstFeatures(policy=wrong, dim=2)
+
+
+def test_more_bases_than_can_be_compiled_in_reasonable_time_are_refused():
+    pair = (LinUCB(), UCB())
+    two_layers = ED2RB(bases=(Corral(bases=pair, horizon=10), UCB()))
+    for bases in ((UCB(),) * 17, (D3RB(bases=(UCB(),) * 9), D3RB(bases=(UCB(),) * 8))):
+        with pytest.raises(ValueError, match="bases must be at most 16 policies in all, not 17"):
+            RegretBalancing(bases=bases)
+    for deep in (two_layers, policies.FirstFeatures(policy=two_layers, dim=2)):
+        with pytest.raises(ValueError, match="bases may have bases of their own, but those may not have any"):
+            D3RB(bases=(deep, UCB()))
+    with pytest.raises(ValueError, match="give the policy in it, with the smaller dim"):
+        policies.FirstFeatures(policy=policies.FirstFeatures(policy=UCB(), dim=2), dim=2)

@@ -12,6 +12,7 @@ import os
 import warnings
 from array import array
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ import numpy as np
 from albatross import checks
 from albatross.datasets.extras import load
 from albatross.datasets.files import lines
+from albatross.store.files import replacing
 
 _MOST_CELLS = 2**30  # 8 GB of floats: beyond that, a column number is probably a mistake
 
@@ -84,12 +86,17 @@ def write_ranking(path: str | os.PathLike[str], ranking: Ranking) -> None:
     """
     features = checks.finite_array("features", ranking.features, (None, None))
     ratings = checks.finite_array("ratings", ranking.ratings, (len(features),))
-    opened = gzip.open if os.fspath(path).endswith(".gz") else open
-    with opened(path, "wt", encoding="ascii", newline="\n") as file:
-        for row, rating, query in zip(features, ratings.tolist(), ranking.queries.tolist(), strict=True):
-            columns = np.flatnonzero(row)
-            pairs = zip((columns + 1).tolist(), row[columns].tolist(), strict=True)
-            file.write(f"{_short(rating)} qid:{query} {' '.join([f'{j}:{_short(value)}' for j, value in pairs])}\n")
+    queries = checks.numbers("queries", ranking.queries)
+    if queries.shape != ratings.shape or queries.dtype.kind not in "iu":
+        raise ValueError(f"queries must be {len(features)} whole numbers, got shape {queries.shape} of {queries.dtype}")
+    written = features != 0.0
+    written[:1, -1:] = True  # so that the last column is there even if it is 0 in every row
+    with replacing(Path(path)) as plain, ExitStack() as stack:
+        file = stack.enter_context(gzip.open(plain, "wb")) if os.fspath(path).endswith(".gz") else plain
+        for row, kept, rating, query in zip(features, written, ratings.tolist(), queries.tolist(), strict=True):
+            pairs = zip((np.flatnonzero(kept) + 1).tolist(), row[kept].tolist(), strict=True)
+            line = f"{_short(rating)} qid:{query} {' '.join([f'{j}:{_short(value)}' for j, value in pairs])}\n"
+            file.write(line.encode())
 
 
 def _short(value: float) -> str:
@@ -121,6 +128,8 @@ class _Rows:
                 raise ValueError("an underscore in a number")
             rating, *rest = row.split(maxsplit=2) or [b""]
             if rest and rest[0].startswith(b"qid"):
+                if b"qid" in b"".join(rest[1:]):  # which scikit-learn would ignore
+                    raise ValueError("a second query")
                 self.queries.append(int(rest[0].removeprefix(b"qid:")))
                 row = b" ".join([rating, *rest[1:]])
             yield row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
+_PADDED = r"[+-]?0\d.*"  # 007 is a name: as a number it would be the same as 7
+
+_MISPLACED = "quotes must surround a whole value, and a quote within them is doubled"
 
 _Source = tuple[str, Callable[[int], str]]  # the source to select from, and SQL for the j-th value
 
@@ -112,10 +116,11 @@ class Table:
     def labels(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct values of a column in ascending order, and for every row the index of its value (n,).
 
-        The values are integers if all of them are. A missing value has index -1.
+        The values are integers if all of them are, none with a leading zero. A missing value has index -1.
         """
         text = self._as_text(name)
-        if self.first_not_whole(name) is None:
+        padded = self._first(name, f"regexp_full_match({text}, '{_PADDED}')")
+        if self.first_not_whole(name) is None and padded is None:
             found = self._arrays(f"SELECT CAST({text} AS BIGINT) AS n FROM rows")["n"]
             missing = np.ma.getmaskarray(found)
             distinct, places = np.unique(np.ma.getdata(found)[~missing], return_inverse=True)
@@ -132,12 +137,25 @@ class Table:
         return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_WHOLE}')")
 
     def order(self, name: str) -> np.ndarray:
-        """Return the rows (n,) in ascending order of a column, as numbers if all are; missing values come last."""
-        column = self._columns[name]
+        """Return the rows (n,) in ascending order of a column of numbers or of times; missing values come last.
+
+        If it holds anything else, the rows stay in the order of the file, with a warning.
+        """
         n_values, n_numbers = self._counts([name])[name]
+        key = self._as_number(name)
+        if n_numbers < n_values:
+            self._rows("SET TimeZone = 'UTC'")  # of times that do not name theirs
+            key = f"TRY_CAST({self._as_text(name)} AS TIMESTAMPTZ)"
+            odd = self._first(name, f"{self._columns[name]} IS NOT NULL AND {key} IS NULL")
+            if odd is not None:
+                warnings.warn(
+                    f"{self.place(odd[0])}: {name} is {shown(odd[1])}, not a time such as 2020-01-31 09:59:00: the "
+                    "rows stay in the order of the file",
+                    stacklevel=4,
+                )
+                return np.arange(self.n_rows)
         # Numbers of more than 15 digits may be equal as floats.
-        key = f"{self._as_number(name)} NULLS LAST, {column}" if n_values == n_numbers else column
-        query = f"SELECT rowid AS i FROM rows ORDER BY {key} NULLS LAST, rowid"
+        query = f"SELECT rowid AS i FROM rows ORDER BY {key} NULLS LAST, {self._columns[name]} NULLS LAST, rowid"
         return np.asarray(self._arrays(query)["i"])
 
     def place(self, row: int) -> str:
@@ -155,13 +173,17 @@ class Table:
         versions of DuckDB misread raise an error.
         """
         in_blanks = self._separator == " "
-        opening = re.compile(b'(?:^|%b) *"' % re.escape(self._separator.encode()))
+        separator = re.escape(self._separator.encode())
+        opening, closing = re.compile(b'(?:^|%b) *"' % separator), re.compile(b" *(?:%b|[\r\n]|$)" % separator)
         first, quoted, usual = 1, False, b""
         for number, line in enumerate(lines(self.path), start=1):
             if not quoted:
                 first = number
             if b'"' in line and not in_blanks:
-                quoted = _ends_in_quotes(line, opening, quoted=quoted)
+                try:
+                    quoted = _ends_in_quotes(line, opening, closing, quoted=quoted)
+                except ValueError as error:
+                    raise ValueError(f"{self.name}, line {first}: {error}") from None
             if not quoted:
                 text = line.rstrip(b"\r\n")
                 end = line[len(text) :]
@@ -195,14 +217,23 @@ class Table:
         except csv.Error as error:
             raise ValueError(f"{self.name}, line 1: cannot read the names of the columns: {error}") from None
         if headless and any(map(_NUMBER.fullmatch, names)) and not any(name.lower() in titles for name in names):
+            self._refuse_unclear(names, headless)
             self._has_header = False
-            names = [*headless, *(f"{UNNAMED[0]}{j + 1}" for j in range(len(headless), len(names)))][: len(names)]
+            names = list(headless[: len(names)])
         names = [name or f"{UNNAMED[0]}{j + 1}" for j, name in enumerate(names)]
         counts = Counter(name.lower() for name in names)
         if len(counts) < len(names):
             twice = [name for name in names if counts[name.lower()] > 1][-1]
             raise ValueError(f"{self.name}, line 1: the column {shown(twice)} is named twice")
         return tuple(names)
+
+    def _refuse_unclear(self, first: Sequence[str], headless: Sequence[str]) -> None:
+        """Refuse a first line with numbers that may be another table's: one with a column for every item."""
+        needed = f"give it a header, {','.join(headless[:3])} or {headless[0]} and a name for every other column"
+        if len(first) > len(headless):
+            raise ValueError(f"{self.name} has {len(first)} columns and no header: {needed}")
+        if not _NUMBER.fullmatch(first[0]) and all(map(str.isdecimal, first[1:])) and len(set(first)) == len(first):
+            raise ValueError(f"{self.name}, line 1: {shown(first[0])} and numbers may be a header or a row: {needed}")
 
     def _fields(self, first: str) -> list[str]:
         """Return the fields of the first line, and find their separator."""
@@ -231,12 +262,14 @@ class Table:
 
     def _source(self) -> _Source:
         if self._is_parquet:
-            return f"{self._read_parquet()} AS file({_listed('c{}', len(self.names))})", lambda j: f"c{j}"
+            source = f"{self._read_parquet()} AS file({_listed('c{}', len(self.names))})"
+            types = [row[1] for row in self._rows(f"DESCRIBE SELECT * FROM {self._read_parquet()}")]
+            return source, lambda j: _present(f"trim(c{j})") if types[j] == "VARCHAR" else f"c{j}"
         return self._whitespace(len(self.names)) if self._separator == " " else self._delimited(len(self.names))
 
     def _delimited(self, n_columns: int) -> _Source:
         source = self._read_csv(_listed("'c{}': 'VARCHAR'", n_columns), self._separator, _literal('"'))
-        return source, lambda j: f"nullif(trim(c{j}), '')"  # ignore blanks around values
+        return source, lambda j: _present(f"trim(c{j})")  # ignore blanks around values
 
     def _whitespace(self, n_columns: int) -> _Source:
         """Read whole lines and split them at runs of blanks."""
@@ -248,8 +281,7 @@ class Table:
         odd = self._rows(f"{counted} ORDER BY rowid LIMIT 1")
         if odd:
             raise ValueError(f"{self.place(odd[0][0])}: {_count_fields(odd[0][1], n_columns)}")
-        missing = ", ".join(map(_literal, _MISSING))
-        return "split", lambda j: f"CASE WHEN fields[{j + 1}] NOT IN ({missing}) THEN fields[{j + 1}] END"
+        return "split", lambda j: _present(f"fields[{j + 1}]")
 
     def _read_parquet(self) -> str:
         return f"read_parquet({_literal(exact_pattern(self.path))}, hive_partitioning = false)"
@@ -340,7 +372,7 @@ def _count_fields(found: int, needed: int) -> str:
     return f"{found} field{'s' * (found != 1)} where the first line has {needed}"
 
 
-def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) -> bool:
+def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], closing: re.Pattern[bytes], *, quoted: bool) -> bool:
     """Return whether a quoted value continues after this line, given whether one continued into it."""
     place = 0
     while True:
@@ -353,11 +385,18 @@ def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], *, quoted: bool) ->
         if not place:
             return True
         quoted = line.startswith(b'"', place)  # a doubled quote is part of the value
+        if not (quoted or closing.match(line, place)):  # DuckDB reads "x" "y" as x y
+            raise ValueError(_MISPLACED)
         place += quoted
 
 
 def _listed(template: str, n_columns: int) -> str:
     return ", ".join(template.format(j) for j in range(n_columns))
+
+
+def _present(text: str) -> str:
+    """SQL for a text, NULL where it stands for a missing value."""
+    return f"CASE WHEN {text} NOT IN ({', '.join(map(_literal, _MISSING))}) THEN {text} END"
 
 
 def _literal(text: str) -> str:

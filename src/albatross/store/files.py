@@ -37,7 +37,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         with open(temporary, "xb") as file:
             if fcntl:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                with suppress(OSError):  # some file systems have no locks
+                    fcntl.flock(file, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
                 os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
             yield file

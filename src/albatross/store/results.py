@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from albatross.queries import absolute_name
 from albatross.store.files import TEMPORARY
 from albatross.store.identity import FORMAT, differences
 from albatross.store.tables import read_table, write_table
@@ -31,6 +32,7 @@ _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users"
 
 def check_writable(out: Path) -> None:
     """Say at once, and not after an hour, that results cannot be kept there."""
+    absolute_name(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from albatross.queries import ctrl_c, exact_pattern
+from albatross.queries import absolute_name, ctrl_c, exact_pattern
 from albatross.store.files import replacing
 
 
@@ -19,7 +19,7 @@ def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
     """Write a table of equally long columns."""
     with _in_words(path), duckdb.connect() as connection, replacing(path) as file:
         connection.register("columns", dict(columns))
-        place = str(file.name).replace("'", "''")
+        place = absolute_name(file.name).replace("'", "''")
         connection.execute(f"COPY (SELECT * FROM columns) TO '{place}' (FORMAT parquet, USE_TMP_FILE false)")
 
 

@@ -26,6 +26,8 @@ from albatross.protocol import (
 def _with_features(name: str, value: Any) -> None:
     if not is_policy(value):
         raise ValueError(f"{name} must be a policy, and {value!r} is not one")
+    if isinstance(value, FirstFeatures):
+        raise ValueError(f"{name} is FirstFeatures itself: give the policy in it, with the smaller dim")
     if on_ball(value):
         raise ValueError(f"{name} plays on the unit ball and sees no features: {value!r}")
 

@@ -31,6 +31,7 @@ from albatross.protocol import (
     update,
 )
 
+_MOST_BASES, _MOST_LAYERS = 16, 2  # counted through all layers: compiling takes seconds for each
 _OWN = 2  # places in a tag: the base, and the probability that it had; its own tag follows
 
 
@@ -60,7 +61,30 @@ def check_bases(name: str, value: Any) -> tuple[Any, ...]:
             raise ValueError(f"{name} must be policies, and {base!r} is not one")
         if on_ball(base):
             raise ValueError(f"{name} must all play finitely many arms, but {type(base).__name__} plays on the ball")
+    _check_extent(bases)
     return bases
+
+
+def _check_extent(bases: tuple[Any, ...]) -> None:
+    """Refuse more bases than can be compiled in a reasonable time."""
+    if sum(map(_n_bases, bases)) > _MOST_BASES:
+        raise ValueError(f"bases must be at most {_MOST_BASES} policies in all, not {sum(map(_n_bases, bases))}")
+    if 1 + max(map(_n_layers, bases)) > _MOST_LAYERS:
+        raise ValueError("bases may have bases of their own, but those may not have any")
+
+
+def _bases_of(policy: Any) -> tuple[Any, ...]:
+    return getattr(policy.policy if isinstance(policy, FirstFeatures) else policy, "bases", ())
+
+
+def _n_bases(policy: Any) -> int:
+    """Count the bases that have none of their own."""
+    return sum(map(_n_bases, _bases_of(policy))) or 1
+
+
+def _n_layers(policy: Any) -> int:
+    """Count the layers of bases in a policy."""
+    return 1 + max(map(_n_layers, _bases_of(policy))) if _bases_of(policy) else 0
 
 
 Policies = Annotated[tuple[Any, ...], Option(check_bases)]
