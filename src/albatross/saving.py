@@ -75,6 +75,7 @@ def _for_features(policy: Any, dim: int) -> Any:
         return tuple(_for_features(part, dim) for part in policy)
     if not (is_dataclass(policy) and is_policy(policy)):
         return policy
+    kind: Any = type(policy)
     known = dict(vars(policy))
     if "dim" in known:
         known["dim"] = dim = min(known["dim"], dim)
@@ -82,7 +83,7 @@ def _for_features(policy: Any, dim: int) -> Any:
         known["dims"] = sorted({min(each, dim) for each in known["dims"]})
     if "covariance" in known:
         known["covariance"] = None
-    return type(policy)(**{name: _for_features(value, dim) for name, value in known.items()})
+    return kind(**{name: _for_features(value, dim) for name, value in known.items()})
 
 
 def _n_policies(policy: Any) -> int:

@@ -74,7 +74,7 @@ def _check_extent(bases: tuple[Any, ...]) -> None:
 
 
 def _bases_of(policy: Any) -> tuple[Any, ...]:
-    return getattr(policy.policy if isinstance(policy, FirstFeatures) else policy, "bases", ())
+    return getattr(getattr(policy, "policy", policy), "bases", ())  # FirstFeatures shows features to its policy
 
 
 def _n_bases(policy: Any) -> int:
