@@ -1,4 +1,4 @@
-"""A results folder holds our files, and only they are ever replaced."""
+"""A results folder: what is valid there, what must be made again, and what is never replaced."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import json
 
 import pytest
 import small_results
+
+from albatross.closure import closure
+from albatross.experiments import PANELS, results
+from albatross.store.identity import differences
+from albatross.store.results import Stored
+
+KNOWN = {"trials": small_results.TRIALS, "seed": 0}
 
 
 def trials_of(folder):
@@ -38,3 +45,48 @@ def test_a_damaged_panel_is_replaced(tmp_path):
     (tmp_path / "f" / "summary.json").write_text("{")
     small_results.write_panel(tmp_path, "f", trials=2)
     assert trials_of(tmp_path / "f") == 2
+
+
+@pytest.fixture
+def out(tmp_path):
+    small_results.write_panel(tmp_path, "f")
+    return tmp_path
+
+
+def test_a_panel_is_valid_for_its_settings_trials_and_seed(out):
+    panel = PANELS["f"]
+    assert results.finished(panel, **KNOWN, out=out) == Stored(out).summaries["f"]
+    assert results.finished(panel, trials=5, seed=0, out=out) is None
+    assert results.finished(panel, trials=small_results.TRIALS, seed=1, out=out) is None
+    other = panel._replace(settings={**panel.settings, "more": 1})
+    assert results.finished(other, **KNOWN, out=out) is None
+    assert results.why_again(other, **KNOWN, out=out) == f"{out / 'f'} was made with other settings"
+
+
+@pytest.mark.parametrize("name", ["summary.json", "curves.parquet"])
+def test_a_panel_that_lacks_a_file_is_not_trusted(out, name):
+    (out / "f" / name).unlink()
+    assert results.finished(PANELS["f"], **KNOWN, out=out) is None
+    assert results.why_again(PANELS["f"], **KNOWN, out=out) == f"{out / 'f'} is damaged"
+
+
+def test_figures_are_not_needed_for_a_panel_to_be_valid(out):
+    assert sorted(path.name for path in (out / "f").iterdir()) == ["curves.parquet", "summary.json"]
+    assert "f" in Stored(out)
+
+
+def test_another_version_of_the_library_with_the_same_sources_is_no_difference(out):
+    summary = Stored(out).summaries["f"]
+    older = {**summary, "versions": {**summary["versions"], "albatross": "0.0.1"}}
+    assert differences(older, results.identity_of(PANELS["f"], **KNOWN)) == []
+    older["versions"]["numpy"] = "1.0"
+    assert [each.split()[:2] for each in differences(older, results.identity_of(PANELS["f"], **KNOWN))] == [
+        ["numpy", "1.0"]
+    ]
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_drawings_claims_and_commands_are_no_part_of_what_computes_a_panel(panel):
+    parts = {part for path in closure(PANELS[panel].module) for part in path.parts[-3:-1]}
+    assert "experiments" in parts
+    assert not parts & {"report", "figures", "claims", "cli", "race"}

@@ -73,7 +73,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
         "policy": name,
         **spread(final),
     }
-    if name.startswith("alb-dim"):
+    if "phases" in run.diagnostics[0]:
         entry["models"] = [[phase["model"] for phase in trial["phases"]] for trial in run.diagnostics]
         entry["support_sizes"] = np.mean(entry["models"], axis=0).tolist()  # mean dimension of the map, phase by phase
     if name == "mod-cb":

@@ -74,7 +74,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
         "policy": name,
         **spread(final),
     }
-    if name.startswith("alb-norm"):
+    if "norm_bounds" in run.diagnostics[0]:
         bounds = norm_bounds(run)
         sd = bounds.std(axis=0, ddof=1 if len(bounds) > 1 else 0)
         entry["norm_bounds"] = {"mean": bounds.mean(axis=0).tolist(), "sd": sd.tolist()}

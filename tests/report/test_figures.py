@@ -1,0 +1,74 @@
+"""Figures for print, drawn from stored tables."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import small_results
+from PIL import Image
+
+from albatross.report.figures import panels
+from albatross.store.results import Stored
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drawn")
+    small_results.write_panel(folder, "f")
+    small_results.write_race(folder)
+    panels.write_figures(Stored(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(drawn, tmp_path):
+    """A copy to change."""
+    return shutil.copytree(drawn, tmp_path / "results")
+
+
+def stamps(folder):
+    return {path.parent.name + path.suffix: path.stat().st_mtime_ns for path in folder.glob("*/figure.*")}
+
+
+def test_a_panel_and_the_race_have_a_png_and_a_pdf(folder):
+    assert set(stamps(folder)) == {"f.png", "f.pdf", "race.png", "race.pdf"}
+    with Image.open(folder / "f" / "figure.png") as picture:
+        assert picture.width > 800
+    assert (folder / "race" / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_same_table_gives_the_same_files(folder, tmp_path_factory):
+    again = tmp_path_factory.mktemp("again")
+    shutil.copytree(folder / "f", again / "f", ignore=shutil.ignore_patterns("figure.*"))
+    panels.write_figures(Stored(again))
+    for name in ("figure.png", "figure.pdf"):
+        assert (again / "f" / name).read_bytes() == (folder / "f" / name).read_bytes()
+
+
+def test_figures_that_are_up_to_date_are_not_drawn_again(folder):
+    before = stamps(folder)
+    panels.write_figures(Stored(folder))
+    assert stamps(folder) == before
+
+
+@pytest.mark.parametrize("change", ["table", "drawing", "lost"])
+def test_a_figure_is_drawn_again_where_its_table_or_its_drawing_changed(folder, monkeypatch, change):
+    before = stamps(folder)
+    if change == "table":
+        small_results.change_table(folder, "f", "SELECT * REPLACE (missed + 1 AS missed) FROM curves")
+    if change == "drawing":
+        monkeypatch.setattr(panels, "digest", lambda module: "other" if module.endswith("ball") else "0")
+    if change == "lost":
+        (folder / "f" / "figure.pdf").unlink()
+    panels.write_figures(Stored(folder))
+    after = stamps(folder)
+    assert after["f.png"] != before["f.png"]
+    assert "f.pdf" in after
+    assert (after["race.png"] == before["race.png"]) == (change != "drawing")
+
+
+def test_a_panel_that_nobody_draws_is_named(folder):
+    shutil.copytree(folder / "f", folder / "new")
+    with pytest.raises(ValueError, match="there is no drawing of panel 'new'"):
+        panels.write_figures(Stored(folder))
