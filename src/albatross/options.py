@@ -1,6 +1,6 @@
 """A policy's keywords, each declared once: `policy` makes the checks, the documentation and the compiled parameters.
 
->>> from albatross.protocol import resolve
+>>> from albatross.protocol import is_policy, on_ball, resolve
 >>> @policy
 ... class Patient:
 ...     '''A policy with two keywords.'''
@@ -35,7 +35,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import parameters_type
-from albatross.protocol import resolve
+from albatross.protocol import is_policy, on_ball, resolve
 
 _Policy = TypeVar("_Policy")
 _DERIVED: Any = object()
@@ -68,6 +68,14 @@ Rounds = Annotated[int, Option(checks.rounds, float)]
 Flag = Annotated[bool, Option(checks.flag, int)]
 #: compiled code gets 1 for "random" and 0 for "first"
 Ties = Annotated[str, Option(partial(checks.one_of, choices=("random", "first")), lambda ties: int(ties == "random"))]
+
+
+def check_base(name: str, value: Any) -> None:
+    """A policy for finitely many arms, which another policy plays."""
+    if not is_policy(value):
+        raise ValueError(f"{name} must be a policy, and {value!r} is not one")
+    if on_ball(value):
+        raise ValueError(f"{name} must play finitely many arms, but {type(value).__name__} plays on the unit ball")
 
 
 def derived(*, init: Literal[False] = False) -> Any:
