@@ -1,6 +1,6 @@
 """A policy's keywords, each declared once: `policy` makes the checks, the documentation and the compiled parameters.
 
->>> from albatross.protocol import is_policy, on_ball, resolve
+>>> from albatross.protocol import resolve
 >>> @policy
 ... class Patient:
 ...     '''A policy with two keywords.'''
@@ -16,7 +16,8 @@ ValueError: patience must be a positive number (at least 1e-100), not -1
 PatientParameters(patience=2.0, ties=1)
 
 The parameters are a NamedTuple with the same names and numbers in them, which is what compiled code sees. Verbs are
-registered on the policy: `def score_patient(policy: Patient, state, offer, noise)` is for its parameters.
+registered on the policy: `def score_patient(policy: Patient, state, offer, noise)` is for its parameters. Verbs that
+several policies share are registered on a class that these derive from.
 
 A policy whose parameters follow from more than its keywords registers `resolve` and states the difference alone:
 `return parameters(policy, ridge=policy.ridge * policy.sigma**2)`. A parameter that is no keyword is declared as
