@@ -16,7 +16,8 @@ ValueError: patience must be a positive number (at least 1e-100), not -1
 PatientParameters(patience=2.0, ties=1)
 
 The parameters are a NamedTuple with the same names and numbers in them, which is what compiled code sees. Verbs are
-registered on the policy: `def score_patient(policy: Patient, state, offer, noise)` is for its parameters.
+registered on the policy: `def score_patient(policy: Patient, state, offer, noise)` is for its parameters. Verbs that
+several policies share are registered on a class that these derive from.
 
 A policy whose parameters follow from more than its keywords registers `resolve` and states the difference alone:
 `return parameters(policy, ridge=policy.ridge * policy.sigma**2)`. A parameter that is no keyword is declared as
@@ -35,7 +36,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import parameters_type
-from albatross.protocol import resolve
+from albatross.protocol import is_policy, on_ball, resolve
 
 _Policy = TypeVar("_Policy")
 _DERIVED: Any = object()
@@ -68,6 +69,14 @@ Rounds = Annotated[int, Option(checks.rounds, float)]
 Flag = Annotated[bool, Option(checks.flag, int)]
 #: compiled code gets 1 for "random" and 0 for "first"
 Ties = Annotated[str, Option(partial(checks.one_of, choices=("random", "first")), lambda ties: int(ties == "random"))]
+
+
+def check_base(name: str, value: Any) -> None:
+    """A policy for finitely many arms, which another policy plays."""
+    if not is_policy(value):
+        raise ValueError(f"{name} must be a policy, and {value!r} is not one")
+    if on_ball(value):
+        raise ValueError(f"{name} must play finitely many arms, but {type(value).__name__} plays on the unit ball")
 
 
 def derived(*, init: Literal[False] = False) -> Any:

@@ -25,6 +25,7 @@ from albatross.compiling import compiled
 from albatross.linalg.vectors import norm
 from albatross.models.certificate import Certificate, NoCertificate, new_certificate, no_certificate, observe
 from albatross.models.ridge import Joint, Ridge, learn, leverages, predict
+from albatross.models.units import unit_of, usable, with_constant
 from albatross.models.variance_components import (
     IN_USE,
     NEXT,
@@ -41,7 +42,6 @@ from albatross.options import Flag, Positive, Probability, Ties, parameters, pol
 from albatross.picking import pick_best, tie_priority
 from albatross.policies.arms.albatross_findings import describe_albatross
 from albatross.policies.arms.safeguard import Safeguard, Trust, guarded, note_size
-from albatross.policies.arms.units import unit_of, usable, with_constant
 from albatross.protocol import Choice, check_tags, diagnostics, init, resolve, select, tag_size, update
 
 _UNIT, _FIRST_REWARD = 0, 1  # places in the origin

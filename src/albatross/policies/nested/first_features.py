@@ -7,29 +7,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
-from albatross.options import AtLeastOne, Option, parameters, policy
-from albatross.protocol import (
-    check_state,
-    check_tags,
-    diagnostics,
-    init,
-    is_policy,
-    noise_size,
-    on_ball,
-    resolve,
-    select,
-    tag_size,
-    update,
-)
+from albatross.options import AtLeastOne, Option, check_base, parameters, policy
+from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
 
 
-def _with_features(name: str, value: Any) -> None:
-    if not is_policy(value):
-        raise ValueError(f"{name} must be a policy, and {value!r} is not one")
+def _check_policy(name: str, value: Any) -> None:
+    check_base(name, value)
     if isinstance(value, FirstFeatures):
         raise ValueError(f"{name} is FirstFeatures itself: give the policy in it, with the smaller dim")
-    if on_ball(value):
-        raise ValueError(f"{name} plays on the unit ball and sees no features: {value!r}")
 
 
 @policy
@@ -43,7 +28,7 @@ class FirstFeatures:
     0.5
     """
 
-    policy: Annotated[Any, Option(_with_features)]  #: any policy for finitely many arms
+    policy: Annotated[Any, Option(_check_policy)]  #: any policy for finitely many arms
     dim: AtLeastOne  #: features that it sees
 
 

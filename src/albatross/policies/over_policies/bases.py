@@ -15,16 +15,14 @@ from numba.extending import overload
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.options import Option, parameters
+from albatross.options import Option, check_base, parameters
 from albatross.protocol import (
     Choice,
     check_state,
     check_tags,
     diagnostics,
     init,
-    is_policy,
     noise_size,
-    on_ball,
     resolve,
     select,
     tag_size,
@@ -56,11 +54,8 @@ def check_bases(name: str, value: Any) -> tuple[Any, ...]:
         raise ValueError(f"{name} must be a tuple of policies, not {value!r}") from None
     if len(bases) < 2:
         raise ValueError(f"{name} must be at least two policies, not {bases!r}")
-    for base in bases:
-        if not is_policy(base):
-            raise ValueError(f"{name} must be policies, and {base!r} is not one")
-        if on_ball(base):
-            raise ValueError(f"{name} must all play finitely many arms, but {type(base).__name__} plays on the ball")
+    for i, base in enumerate(bases):
+        check_base(f"{name}[{i}]", base)
     _check_extent(bases)
     return bases
 
