@@ -279,7 +279,7 @@ def test_a_vector_that_the_agent_chose_is_the_reward_of_that_decision():
         agent.update(agent.select().action, 0.5)  # some of them are longer than 1
     assert agent.diagnostics()["pending"] == 0
     assert agent.diagnostics()["phase"] == 1
-    with pytest.raises(ValueError, match=r"length 1\.5"):
+    with pytest.raises(ValueError, match=r"length at most 1, got 1\.5"):
         agent.update([1.5, 0.0, 0.0, 0.0], 0.5)
 
 
