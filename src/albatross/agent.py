@@ -109,7 +109,7 @@ class Agent:
         self._name = secrets.token_hex(4)
         self._rng = checks.generator("seed", None)
 
-    # Compiled at the first use: whoever only decides does not wait for what learns.
+    # Compiled at first use: an agent that only decides does not wait for the code that learns.
 
     @cached_property
     def _decide(self) -> Any:
