@@ -524,3 +524,18 @@ def test_only_logs_are_replayed():
         replay(policies.Greedy(), recorded)
     with pytest.raises(TypeError, match="is not a policy"):
         replay("greedy", small_log())
+
+
+@pytest.mark.parametrize("estimate", [ips, snips])
+def test_a_propensity_whose_inverse_cannot_be_squared_is_refused_by_round(estimate):
+    logged = {"actions": [0, 1], "rewards": [1, 1], "propensities": [0.5, 1e-160]}
+    with pytest.raises(ValueError, match=r"round 1 has 1e-160 \(at least 1e-100 is needed\)"):
+        estimate([[0.5, 0.5]] * 2, **logged)
+
+
+@pytest.mark.parametrize("wrong", [[7], -5, [True], "all", [0.5]])
+def test_rows_that_the_log_does_not_have_are_refused_by_name(wrong):
+    env = Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1] * 2, rewards=[0, 1] * 2, propensities=[0.5] * 4)
+    for name in ("trained_on", "rows"):
+        with pytest.raises(ValueError, match=rf"{name} must be row numbers from 0 to 3, a mask or a slice, not"):
+            probabilities(policies.Greedy(), env, **{"trained_on": [0], "rows": [1], name: wrong})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -104,6 +105,43 @@ def test_replays_that_do_not_fit_are_refused(run):
     )
     with pytest.raises(ValueError, match=r"the rewards of trials=1000000 replays would take 1.016 GB"):
         run(UNIFORM, log, trials=10**6)
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+def test_tables_of_rounds_and_actions_that_do_not_fit_are_refused():
+    n_arms, n = 100_000, 1_000
+    contexts = environments.logged.Products(of_actions=np.ones((n_arms, 1)), of_rounds=np.ones((n, 1)))
+    log = environments.Logged(
+        contexts=contexts, actions=np.zeros(n, int), rewards=np.ones(n), propensities=np.full(n, 0.5)
+    )
+    for run in (
+        lambda: evaluation.evaluate(UNIFORM, log),
+        lambda: evaluation.predicted_rewards(log),
+        lambda: evaluation.probabilities(UNIFORM, log, trained_on=slice(0), rows=slice(None)),
+    ):
+        with pytest.raises(ValueError, match=r"tables of 1,000 rounds and 100,000 actions would take .* take fewer"):
+            run()
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+def test_an_indicator_for_each_of_many_actions_is_refused_and_made_only_where_it_is_wanted():
+    columns = {"actions": [0, 1], "rewards": [0, 1], "propensities": [0.5, 0.5], "action_features": None}
+    log = SimpleNamespace(**columns, n_actions=200_000, features=[[1.0], [2.0]])
+    with pytest.raises(ValueError, match=r"arms='disjoint' with 200000 actions would take 320 GB"):
+        environments.Logged.from_log(log, "disjoint")
+    assert environments.Logged.from_log(log, "biases").n_arms == 200_000
+
+
+@pytest.mark.usefixtures("one_gigabyte")
+def test_draws_that_do_not_fit_are_refused():
+    log = environments.Logged(contexts=np.ones((2, 2, 1)), actions=[0, 1], rewards=[0, 1], propensities=[0.5] * 2)
+    for run in (
+        lambda: Agent(UNIFORM, n_arms=2, dim=1).propensity([[1.0], [1.0]], draws=10**12),
+        lambda: evaluation.probabilities(UNIFORM, log, trained_on=[0], rows=[1], draws=10**12),
+        lambda: evaluation.evaluate(UNIFORM, log, draws=10**12),
+    ):
+        with pytest.raises(ValueError, match=r"draws=1000000000000 of the policy's noise would take 8,000 GB"):
+            run()
 
 
 def test_trials_are_handed_out_a_few_at_a_time_and_come_back_in_their_order(monkeypatch):

@@ -291,6 +291,20 @@ def test_a_compressed_file_is_refused_before_it_is_inflated():
         Agent.load(file)
 
 
+def test_a_file_of_very_many_members_is_refused_before_they_are_listed():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number in range(20_000):
+            archive.writestr(f"state/{number}.npy", b"")
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableFile, match="is not a saved agent"):
+            Agent.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_header_longer_than_its_file_is_refused():
     whole = saving.in_memory(played(LINTS)).getvalue()
     at = whole.index(b"'shape': (") + len(b"'shape': (")

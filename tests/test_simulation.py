@@ -401,3 +401,18 @@ def test_ctrl_c_ends_a_long_run_at_once(workers, name):
 def test_ctrl_c_while_trials_are_still_being_handed_out_ends_those_that_have_begun():
     script = LONG_RUN.format(workers=2, moment=INTERRUPT_THE_SECOND)
     long_run_ends(script, interrupt=False)
+
+
+def test_a_policy_that_an_oracle_returns_must_fit_the_problem_too():
+    arms, ball = environments.Mixture(n_arms=3, dim=2), environments.Ball(dim=3, sparsity=1, smallest=0.5)
+    with pytest.raises(ValueError, match="BallOFUL plays actions of the unit ball, which Mixture does not offer"):
+        simulate(lambda truth: policies.BallOFUL(), arms, horizon=5)
+    with pytest.raises(ValueError, match="UCB plays finitely many arms, which Ball does not offer"):
+        simulate(lambda truth: policies.UCB(), ball, horizon=5)
+    with pytest.raises(TypeError, match="None is not a policy"):
+        simulate(lambda truth: None, arms, horizon=5)
+
+
+def test_masked_rounds_are_no_rounds_to_record():
+    with pytest.raises(ValueError, match="record has masked entries"):
+        recording_grid(100, np.ma.masked_array([10, 20], [False, True]))

@@ -238,6 +238,7 @@ class Agent:
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
         mask = self._eligible(eligible)
         draws = draws if self._noise_size else 1
+        checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * draws * self._noise_size, "take fewer")
         noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
         counts = np.zeros(self.n_arms)
         with self._lock:

@@ -212,7 +212,15 @@ def _expected(env: Logged) -> int:
 
 def _choices(policy: Any, env: Logged, draws: int) -> int:
     """Return the number of draws per round needed for the choice probabilities of a policy."""
-    return draws if noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim) else 1
+    size = noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim)
+    checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * int(draws) * size, "take fewer")
+    return draws if size else 1
+
+
+def check_tables(n_rounds: int, n_arms: int, n_tables: int) -> None:
+    """Refuse more tables of rounds and actions, of probabilities or predictions, than fit in memory."""
+    what = f"{n_tables} tables of {n_rounds:,} rounds and {n_arms:,} actions"
+    checks.fits_in_memory(what, 8 * n_tables * n_rounds * n_arms, "take fewer rounds, actions or policies")
 
 
 def _check_trials(trials: int, n_policies: int, env: Logged) -> None:
@@ -286,13 +294,23 @@ def probabilities(
     _named({"": policy}, env)
     checks.whole("draws", draws, least=1)
     checks.seed("seed", seed)
-    every = np.arange(env.length)
-    known, asked = np.atleast_1d(every[trained_on]), np.atleast_1d(every[rows])
+    known, asked = _rows("trained_on", trained_on, env), _rows("rows", rows, env)
+    check_tables(asked.size, env.n_arms, 2)
 
     def job(pace: _Pace) -> np.ndarray:
         return _trained(policy, env, known, streams(seed, 0)[1], pace).probabilities(asked, draws, pace)
 
     return _in_parallel([job], known.size + asked.size * _choices(policy, env, draws))[0]
+
+
+def _rows(name: str, value: Any, env: Logged) -> np.ndarray:
+    """Return row numbers (m,) from numbers, a mask or a slice."""
+    try:
+        return np.atleast_1d(np.arange(env.length)[value])
+    except (IndexError, TypeError):
+        raise ValueError(
+            f"{name} must be row numbers from 0 to {env.length - 1}, a mask or a slice, not {checks.shown(value)}"
+        ) from None
 
 
 def _trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generator, pace: _Pace) -> _Learner:
@@ -497,6 +515,7 @@ def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarr
     [0.25, 0.75]
     """
     fold_of_row = _folds(env, folds, seed)
+    check_tables(env.length, env.n_arms, 2)
 
     jobs = [partial(_predict_fold, env, fold_of_row, fold) for fold in range(folds)]
     parts = _in_parallel(jobs, folds * env.length)
@@ -567,6 +586,7 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     fold_of_row = _folds(env, folds, seed)
     _check_trials(trials, len(learning), env)
     checks.whole("draws", draws, least=1)
+    check_tables(env.length, env.n_arms, 2 + len(named))
     targets = {name: _checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
     for name, target in targets.items():
         if target.shape[1] != env.n_arms:

@@ -33,6 +33,7 @@ KINDS = ("agent", "fleet")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
 _AFFORDABLE = 1 << 28  # bytes that loading may take beyond the size of the file
+_LONGEST_DIRECTORY = 1 << 20  # bytes of a zip file's directory: thousands of arrays
 _COUNTS = ("pulls", "plays", "counts")  # suffixes of arrays that count plays
 
 
@@ -199,11 +200,30 @@ def in_memory(thing: Any) -> io.BytesIO:
 # ------------------------------------------------------------------------------------------------- reading a file
 
 
+class _Bounded:
+    """A file from which no more than `most` bytes are read at once, as a zip file's directory of members is."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.most: int | None = _LONGEST_DIRECTORY
+
+    def read(self, size: int = -1) -> bytes:
+        """Read the rest of the file, which is short where `zipfile` asks for it, or so many bytes."""
+        if self.most is not None and size > self.most:
+            raise ValueError("it has too many members")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 class Saved:
     """A saved file: its header and its arrays, each read only if it has the expected shape."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._archive = zipfile.ZipFile(file)
+        bounded = _Bounded(file)
+        self._archive = zipfile.ZipFile(bounded)
+        bounded.most = None
         members = self._archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             raise ValueError("it is compressed: the size after decompression is unknown")

@@ -96,7 +96,7 @@ def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray 
         spaced = np.geomspace if log else np.linspace
         first = 1.0 if most > 1 else float(horizon)
         return np.unique(np.round(spaced(first, horizon, size)).astype(np.int64))
-    rounds = np.asarray(most)
+    rounds = checks.numbers("record", most)
     if rounds.ndim != 1 or rounds.size == 0 or not np.issubdtype(rounds.dtype, np.integer):
         raise ValueError("record must be a number of rounds, 'log' or a list of whole numbers")
     if rounds.min() < 1 or rounds.max() > horizon:
@@ -108,6 +108,7 @@ class _Player:
     """One policy in one trial: its state, its own stream of random numbers and its tally."""
 
     def __init__(self, policy: Any, env: Any, horizon: int, rng: np.random.Generator, grid: np.ndarray) -> None:
+        _check_plays(policy, env)  # an oracle may have made it
         self.parameters = resolve(policy, env.n_arms, env.dim, horizon)
         self.state = init(self.parameters, env.n_arms, env.dim, rng)
         self.rng = rng
@@ -123,6 +124,14 @@ class _Player:
         found = self.loop(self.parameters, self.state, *args)
         self.seconds += time.perf_counter() - begun
         return found
+
+
+def _check_plays(policy: Any, env: Any) -> None:
+    """Refuse what is no policy, and a policy for problems of the other kind."""
+    check_policy(policy)
+    if on_ball(policy) != isinstance(env, Ball):
+        kind = "actions of the unit ball" if on_ball(policy) else "finitely many arms"
+        raise ValueError(f"{type(policy).__name__} plays {kind}, which {type(env).__name__} does not offer")
 
 
 def _is_oracle(policy: Any) -> bool:
@@ -294,10 +303,7 @@ def simulate(
     for each in named.values():  # what is wrong or too large is told before any work, and in this thread
         if _is_oracle(each):
             continue
-        check_policy(each)
-        if on_ball(each) != isinstance(env, Ball):
-            kind = "actions of the unit ball" if on_ball(each) else "finitely many arms"
-            raise ValueError(f"{type(each).__name__} plays {kind}, which {type(env).__name__} does not offer")
+        _check_plays(each, env)
         state = init(resolve(each, env.n_arms, env.dim, horizon), env.n_arms, env.dim, streams(seed, 0)[1])
         state_bytes += sum(array.nbytes for _, array in leaves(state))
     playing = f"dim={env.dim} in {at_once} trial{'s' * (at_once > 1)} at once"

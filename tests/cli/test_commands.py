@@ -97,6 +97,7 @@ def test_policies_lists_the_whole_catalogue():
         (("compare", "--policies", ","), "name at least one policy"),
         (("compare", "--policies", "alb-norm(explore=3)", "--dim", "5"), "explore=3 pairs cannot estimate 5"),
         (("compare", "--out", "nowhere/x.png"), "nowhere is not a folder"),
+        (("compare", "--out", "."), ". is a folder: --out is the figure's file name"),
         (("compare", "--noise-sd", "0"), "'--noise-sd'"),
         (("compare", "--policies", f"oful(sigma={'9' * 400})"), "Error: "),
         (("compare", "--policies", "oful(sigma={[]:1})"), "write it as oful(parameter=value, ...)"),

@@ -202,6 +202,18 @@ def test_a_bar_with_the_time_left_is_drawn_on_a_terminal_and_nowhere_else(wide):
     assert elsewhere.stderr.count("\n") == elsewhere.stderr.count("note: ")
 
 
+def test_names_of_files_and_columns_are_printed_as_they_are_and_control_characters_are_spelt_out(tmp_path):
+    path = tmp_path / "log[old] a[[]b :smile:.csv"
+    lines = ["action,reward,propensity,a\x1b[2Jge,te\x1b[2Jxt"]
+    lines += [f"{t % 2},{t % 5},0.5,{t % 7},x" for t in range(60)]
+    path.write_text("\n".join(lines))
+    done = evaluate(str(path), "--policies", "uniform", "--arms", "disjoint", width=200, check=True)
+    assert done.stdout.startswith("log[old] a[[]b :smile:.csv: 60 rounds")
+    assert "features of the round: a\\x1b[2Jge" in done.stdout
+    assert "te\\x1b[2Jxt" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
 def test_help_loads_nothing_heavy():
     script = """if True:
         import sys

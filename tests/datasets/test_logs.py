@@ -308,7 +308,10 @@ def test_a_gap_between_actions_is_one_never_logged(tmp_path):
         ("1,1,1,old,1", "age is 'old', not a number"),
         ("1,1,1,31,-inf", "the largest feature is inf, but must be finite"),
         ("0.5,1,1,31,1", "action is 0.5, but actions must be whole numbers of up to 18 digits, or names"),
-        (f"1{'0' * 30},1,1,31,1", f"action is 1{'0' * 30}, but actions must be whole numbers of up to 18 digits"),
+        (
+            f"1{'0' * 30},1,1,31,1",
+            f"action is 1{'0' * 30}, but actions must be whole numbers of up to 18 digits, or names",
+        ),
         ("1e30,1,1,31,1", "action is 1e30, but actions must be whole numbers of up to 18 digits, or names"),
         ("1_0,1,1,31,1", "action is '1_0', not a number"),
         ("1,1_0,1,31,1", "reward is '1_0', not a number"),
@@ -419,3 +422,22 @@ def test_items_must_be_as_many_as_told(tmp_path):
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "absent.csv")
+
+
+def test_actions_with_leading_zeros_are_names(tmp_path):
+    (tmp_path / "log.csv").write_text("action,reward,propensity\n007,1,0.5\n7,0,0.5\n07,1,0.5\n")
+    log = read_log(tmp_path / "log.csv")
+    assert (log.action_names, log.actions.tolist()) == (("007", "07", "7"), [0, 2, 1])
+
+
+def test_a_propensity_that_is_almost_0_is_refused_by_line(tmp_path):
+    (tmp_path / "log.csv").write_text("action,reward,propensity\n0,1,0.5\n1,0,1e-160\n")
+    with pytest.raises(ValueError, match=r"log\.csv, line 3: propensity is 1e-160, but must be at least 1e-100"):
+        read_log(tmp_path / "log.csv")
+
+
+def test_an_open_bandit_log_with_other_times_keeps_its_order_with_a_warning(tmp_path):
+    rows = "".join(f"{time},{item},0,0.5\n" for item, time in enumerate(("10:00", "9:59")))
+    (tmp_path / "log.csv").write_text(f"timestamp,item_id,click,propensity_score\n{rows}")
+    with pytest.warns(UserWarning, match="the rows stay in the order of the file"):
+        assert read_log(tmp_path / "log.csv").actions.tolist() == [0, 1]

@@ -14,6 +14,7 @@ from albatross.report import claims, page
 from albatross.report.claims.engine import OURS, PAPERS
 from albatross.report.figures import panels, race
 from albatross.store import files
+from albatross.store.identity import FORMAT
 from albatross.store.results import Stored
 
 
@@ -159,7 +160,10 @@ def test_a_folder_without_results_is_refused(tmp_path):
         page.write_report(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "3", "[]", '{"panel": "f", "trials": 4}', '{"format": 0}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "3", "[]", '{"panel": "f", "trials": 4}', '{"format": 0}', f'{{"format": {FORMAT}, "policies": []}}'],
+)
 @pytest.mark.parametrize("name", ["f/summary.json", "race/standings-the-unit-ball.json"])
 def test_results_that_are_damaged_or_of_another_version_are_named(tmp_path, name, text):
     small_results.write_panel(tmp_path, "f")

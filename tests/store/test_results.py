@@ -9,6 +9,7 @@ import small_results
 
 from albatross.closure import closure
 from albatross.experiments import PANELS, results
+from albatross.race import run
 from albatross.store.identity import differences
 from albatross.store.results import Stored
 
@@ -90,3 +91,19 @@ def test_drawings_claims_and_commands_are_no_part_of_what_computes_a_panel(panel
     parts = {part for path in closure(PANELS[panel].module) for part in path.parts[-3:-1]}
     assert "experiments" in parts
     assert not parts & {"report", "figures", "claims", "cli", "race"}
+
+
+def test_a_summary_that_lacks_something_is_not_trusted_and_said_to_be_damaged(tmp_path):
+    small_results.write_panel(tmp_path, "f", trials=1)
+    panel, path = PANELS["f"], tmp_path / "f" / "summary.json"
+    assert results.finished(panel, trials=1, seed=0, out=tmp_path)
+    summary = json.loads(path.read_text())
+    path.write_text(json.dumps({**summary, "policies": None}))
+    assert results.finished(panel, trials=1, seed=0, out=tmp_path) is None
+    assert results.why_again(panel, trials=1, seed=0, out=tmp_path) == f"{tmp_path / 'f'} is damaged"
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"regret": 5}', "{"])
+def test_a_stored_problem_that_is_damaged_is_raced_again(tmp_path, text):
+    (tmp_path / "problem.json").write_text(text)
+    assert run._stored(tmp_path / "problem.json", {}) is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import plainly
+from albatross.cli.plainly import new_console, plainly
 
 # Options of `compare` that only some problems have.
 _FOR_ENV = {
@@ -101,8 +101,6 @@ def compare(
     out: Path,
 ) -> None:
     """Race policies on the same contexts and noise."""
-    from rich.console import Console
-
     from albatross import simulate
     from albatross.policies.in_words import build, split_names
     from albatross.race import compare as comparison
@@ -112,6 +110,8 @@ def compare(
 
     if not out.parent.is_dir():
         raise click.ClickException(f"{out.parent} is not a folder: --out is the figure's file name")
+    if out.is_dir():
+        raise click.ClickException(f"{out} is a folder: --out is the figure's file name")
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
     for option, wanted in _FOR_ENV.items():
@@ -154,7 +154,7 @@ def compare(
     ]
     title = f"{problem.title}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
     columns = ("policy", "regret", "95 %", "against first", "95 %", "µs/round")
-    console = Console()
-    console.print(plain_table(title, columns, rows), highlight=False)
+    console = new_console()
+    console.print(plain_table(title, columns, rows))
     style.save(lambda: figure.plot(runs, title), out)
-    console.print(f"  {out}", highlight=False)
+    console.print(f"  {out}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import plainly, with_notes
+from albatross.cli.plainly import new_console, plainly, printable, with_notes
 
 
 @click.command()
@@ -49,8 +49,6 @@ def evaluate(
     LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
     Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
     """
-    from rich.console import Console
-
     from albatross import evaluation
     from albatross.cli import log_evaluation as offline
     from albatross.environments import Logged
@@ -67,11 +65,12 @@ def evaluate(
         if warning := offline.may_take_long(env):
             click.echo(f"note: {warning}", err=True)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
-        title = f"{Path(log).name}: {env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
-        console = Console()
-        console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)), highlight=False)
+        sizes = f"{env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
+        title = f"{printable(Path(log).name)}: {sizes}"
+        console = new_console()
+        console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)))
         for line in (*offline.features(read, arms), f"\n{offline.LEGEND}"):
-            console.print(line, highlight=False, markup=False)
+            console.print(printable(line))
     least = env.propensities.min()
     if env.length * least < 30:
         usable = f"about {env.length * least:.2g} of the {env.length:,} rounds"

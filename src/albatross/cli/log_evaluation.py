@@ -13,7 +13,7 @@ import numpy as np
 from albatross import datasets, policies
 from albatross.datasets import Log
 from albatross.environments import Logged
-from albatross.evaluation import Evaluation, standard_error
+from albatross.evaluation import Evaluation, check_tables, standard_error
 from albatross.policies.in_words import build
 from albatross.protocol import on_ball
 
@@ -66,6 +66,7 @@ def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
     }
     if np.ptp(log.rewards) > 0.0:
         known["reward_range"] = (float(log.rewards.min()), float(log.rewards.max()))
+    check_tables(len(log.rewards), log.n_actions, 3 + len(texts))
     uniform = np.full((len(log.rewards), log.n_actions), 1.0 / log.n_actions)
     built = {text: build(text, known) for text in texts if text != "uniform"}
     for text, policy in built.items():

@@ -28,7 +28,7 @@ def plainly(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             raise click.ClickException(missing_extra(error.name)) from None
         except (ValueError, OSError) as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(printable(str(error))) from None
         except MemoryError as error:
             raise click.ClickException(f"out of memory: {str(error) or 'take less data or fewer features'}") from None
         except KeyboardInterrupt as error:
@@ -48,4 +48,23 @@ def with_notes() -> Iterator[None]:
             yield
         finally:
             for note in dict.fromkeys(str(note.message) for note in notes):
-                click.echo(f"note: {note}", err=True)
+                click.echo(f"note: {printable(note)}", err=True)
+
+
+def new_console(**options: Any) -> Any:
+    """A console that prints texts as they are: [old] in a path is no markup, and :smile: no emoji."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False, **options)
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters, such as those that a file may hold to write over a terminal, spelt out.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

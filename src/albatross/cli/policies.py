@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import click
 
-from albatross.cli.plainly import plainly
+from albatross.cli.plainly import new_console, plainly
 
 
 @click.command()
 @plainly
 def policies() -> None:
     """List all policies: citation, setting, and what must be known beforehand."""
-    from rich.console import Console
-
     from albatross.policies import CATALOGUE
     from albatross.report.tables import plain_table
 
@@ -21,4 +19,4 @@ def policies() -> None:
         for name, entry in CATALOGUE.items()
     ]
     columns = ("name", "class", "setting; what it must know beforehand; citation")
-    Console().print(plain_table("", columns, rows, left=3), highlight=False)
+    new_console().print(plain_table("", columns, rows, left=3))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import plainly
+from albatross.cli.plainly import new_console, plainly
 
 
 @click.command()
@@ -35,25 +35,21 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
     policy's, the worst ratio and the geometric mean over all problems with 95 % intervals. Problems that are in the
     output folder already, raced by the same code, are not raced again.
     """
-    from rich.console import Console
-
     from albatross.policies.in_words import split_names
     from albatross.race import problems
     from albatross.race.run import run_all
     from albatross.report.figures.panels import write_race
     from albatross.store.results import Stored, check_writable
 
-    console = Console()
+    console = new_console()
     chosen = None if names is None else split_names(names)
     families = problems.own_families(texts) if texts else problems.catalogue(quick=quick)
     check_writable(out)
-    finished = run_all(
-        families, out=out, seed=seed, chosen=chosen, announce=lambda line: console.print(line, highlight=False)
-    )
+    finished = run_all(families, out=out, seed=seed, chosen=chosen, announce=lambda line: console.print(line))
     for title, result in finished.items():
         print_race(console, title, result)
     write_race(Stored(out))
-    console.print(f"  {out / 'race' / 'figure.png'}", highlight=False)
+    console.print(f"  {out / 'race' / 'figure.png'}")
 
 
 def print_race(console: Any, title: str, result: Any) -> None:
@@ -64,7 +60,7 @@ def print_race(console: Any, title: str, result: Any) -> None:
     leader = result.standings[0].name
     columns = ("problem", "best", "its regret", f"{leader}'s", "ratio")
     rows = problem_rows(result.found, leader)
-    console.print(plain_table(title, columns, rows, left=2), highlight=False)
+    console.print(plain_table(title, columns, rows, left=2))
     columns = ("policy", "worst ratio", "95 %", "mean ratio", "worst on")
     rows = standing_rows(result.standings)
-    console.print(plain_table("regret / that of the best policy", columns, rows), highlight=False)
+    console.print(plain_table("regret / that of the best policy", columns, rows))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import plainly
+from albatross.cli.plainly import new_console, plainly
 
 
 @click.command()
@@ -17,8 +17,6 @@ def report(folder: Path) -> None:
 
     Nothing is run: everything is made from the tables that `albatross reproduce` and `albatross race` stored there.
     """
-    from rich.console import Console
-
     from albatross.report.page import write_report
 
-    Console().print(f"Everything on one page: {write_report(folder)}", highlight=False)
+    new_console().print(f"Everything on one page: {write_report(folder)}")

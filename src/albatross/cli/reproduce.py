@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import plainly
+from albatross.cli.plainly import new_console, plainly
 
 
 @click.command()
@@ -45,8 +45,6 @@ def reproduce(
     quick form of `albatross race`. What is in the output folder already, made by the same code with the same settings,
     is not run again: stop it with Ctrl-C and go on later.
     """
-    from rich.console import Console
-
     from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users
     from albatross.race import problems
@@ -56,7 +54,7 @@ def reproduce(
     from albatross.report.tables import print_claims
     from albatross.store.results import Stored, check_ours, check_writable, standings_file
 
-    console = Console()
+    console = new_console()
     everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
     chosen = list(dict.fromkeys(panels)) or everything
     for name in chosen:
@@ -93,18 +91,18 @@ def reproduce(
             PANELS[name], trials=PANELS[name].trials, seed=seed, out=out
         )
         if summary is not None:
-            console.print(f"Panel {name} is in {out / name} already.", highlight=False)
+            console.print(f"Panel {name} is in {out / name} already.")
             _print_part(console, name, summary)
             continue
         if why := results.why_again(known[name], **given):
-            console.print(f"{why}: it is made again.", highlight=False)
+            console.print(f"{why}: it is made again.")
         parts[name] = partial(results.run, known[name], **given)
-    with closing(run_parts(parts, {"race": problems.QUICK_SECONDS, **expected}, Console(stderr=True))) as ended:
+    with closing(run_parts(parts, {"race": problems.QUICK_SECONDS, **expected}, new_console(stderr=True))) as ended:
         for name, found in ended:
             _print_part(console, name, found)
     print_claims(console, [each for each in measured(Stored(out)) if set(each.claim.panels) & set(chosen)])
-    console.print(f"Everything on one page: {write_report(out)}", highlight=False)
-    console.print(f"Figures: {', '.join(str(out / name / 'figure.png') for name in chosen)}", highlight=False)
+    console.print(f"Everything on one page: {write_report(out)}")
+    console.print(f"Figures: {', '.join(str(out / name / 'figure.png') for name in chosen)}")
 
 
 def _print_part(console: Any, name: str, found: Any) -> None:

@@ -263,6 +263,12 @@ def _refuse_impossible(log: Log, place: Callable[[int], str]) -> None:
             (log.propensities < 0) | (log.propensities > 1 + _ROUNDING),
             "above 0, at most 1",
         ),
+        (
+            "propensity",
+            log.propensities,
+            (log.propensities > 0) & (log.propensities < 1 / checks.LARGEST),
+            f"at least {1 / checks.LARGEST:g}",
+        ),
         ("reward", log.rewards, np.abs(log.rewards) > checks.LARGEST, "finite"),
         ("the largest feature", largest, largest > checks.LARGEST, "finite"),
         ("position", slots, (slots < 0) | (slots > 2**53) | (np.floor(slots) < slots), "a whole number up to 2^53"),

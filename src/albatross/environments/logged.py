@@ -112,14 +112,15 @@ class Logged:
             raise ValueError(f"arms={arms!r} needs features of the actions that vary, this log has none")
         if arms == "disjoint" and not rounds.size:
             raise ValueError("arms='disjoint' needs features of the rounds that vary, this log has none")
-        one_a_round = np.ones((len(rounds), 1))
-        made_of = {
-            "products": (actions, np.hstack([one_a_round, rounds])),
-            "actions": (actions, one_a_round),
-            "disjoint": (np.eye(log.n_actions), rounds),
-            "biases": (np.ones((log.n_actions, 1)), one_a_round),
-        }
-        of_actions, of_rounds = made_of[arms]
+        of_actions, of_rounds = np.ones((log.n_actions, 1)), np.ones((len(rounds), 1))
+        if arms in ("products", "actions"):
+            of_actions = actions
+        if arms == "products":
+            of_rounds = np.hstack([of_rounds, rounds])
+        if arms == "disjoint":
+            size = 8 * log.n_actions * log.n_actions
+            checks.fits_in_memory(f"arms='disjoint' with {log.n_actions} actions", size, "give other arms")
+            of_actions, of_rounds = np.eye(log.n_actions), rounds
         return cls(
             contexts=Products(of_actions=of_actions, of_rounds=of_rounds),
             actions=log.actions,
@@ -159,12 +160,15 @@ def checked_actions(actions: Any, length: int, n_arms: int) -> np.ndarray:
 
 
 def checked_propensities(propensities: Any, length: int) -> np.ndarray:
-    """Check propensities (n,): above 0 and at most 1."""
+    """Check propensities (n,): above 0 and at most 1, and not so small that the squares of their inverses overflow."""
     propensities = checks.finite_array("propensities", propensities, (length,))
-    wrong = (propensities <= 0.0) | (propensities > 1.0 + _ROUNDING)
+    wrong = (propensities < 1.0 / checks.LARGEST) | (propensities > 1.0 + _ROUNDING)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"propensities must be above 0 and at most 1, but round {row} has {propensities[row]:g}")
+        raise ValueError(
+            f"propensities must be above 0 and at most 1, but round {row} has {propensities[row]:g} "
+            f"(at least {1.0 / checks.LARGEST:g} is needed)"
+        )
     return np.minimum(propensities, 1.0)
 
 

@@ -118,7 +118,7 @@ def _stored(path: Path, wanted: Mapping[str, Any]) -> Raced | None:
             return None
         regret = {key: np.array(values) for key, values in kept["regret"].items()}
         return Raced(regret, kept["microseconds"], {key: kept[key] for key in wanted})
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # not there, or not as it was written
         return None
 
 

@@ -55,17 +55,17 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
     for whose, title in ((PAPERS, "The paper's claims"), (OURS, "Our own questions")):
         found = [each for each in results if each.claim.whose == whose and each.verdict != MISSING]
         if found:
-            console.print(f"[bold]{title}[/]", highlight=False)
+            console.print(f"[bold]{title}[/]", markup=True, highlight=False)
         for result in found:
             lacking = f" (not run: {', '.join(result.lacking)})" if result.lacking else ""
             verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]"
-            console.print(f"  {verdict}{lacking}: {escape(result.claim.statement)}", highlight=False)
+            console.print(f"  {verdict}{lacking}: {escape(result.claim.statement)}", markup=True, highlight=False)
             ranges = dict.fromkeys(wanted(each.wanted) for reading in result.readings for each in reading.measured)
-            console.print(f"    {escape(result.claim.quantity)}; wanted: {' or '.join(ranges)}", highlight=False)
+            console.print(f"    {result.claim.quantity}; wanted: {' or '.join(ranges)}", markup=False, highlight=False)
             for reading in result.readings:
                 numbers = "; ".join(f"{each.what}: {short(each.value)}" for each in reading.measured)
                 name = f"{reading.name}: " if len(result.readings) > 1 else ""
-                console.print(escape(f"    - {name}{numbers}"), highlight=False)
+                console.print(f"    - {name}{numbers}", markup=False, highlight=False)
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:

@@ -26,6 +26,8 @@ _ASIDE = ".panel-"  # of a folder that is being written
 _OF_PANEL = re.compile(r"summary\.json|curves\.parquet|figure\.(png|pdf)")
 _OF_RACE = re.compile(r"standings-.*\.json|regret-.*\.parquet|.*-[0-9a-f]{8}\.json|figure\.(png|pdf)")
 _TITLE, _HEAD = b"<title>Albatross", 4096  # of report.html, and within how many bytes it comes
+_OF_SUMMARY = {"panel": str, "settings": dict, "trials": int, "seed": int, "versions": dict, "policies": dict}
+_OF_STANDINGS = {"family": str, "standings": list, "problems": list}
 # As the paper has them, then what goes beyond it.
 _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
 
@@ -84,7 +86,7 @@ def summary_of(folder: Path) -> dict[str, Any] | None:
 def finished(folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
     """The summary of a panel's folder, if it is of this identity."""
     summary = summary_of(folder)
-    return summary if summary and not differences(summary, wanted) else None
+    return summary if summary and _is_whole(folder / "summary.json") and not differences(summary, wanted) else None
 
 
 def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
@@ -92,7 +94,8 @@ def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
     summary = summary_of(folder)
     if summary is None:
         return f"{folder} is damaged" if folder.exists() else ""
-    return f"{folder} was made with {', '.join(differences(summary, wanted))}"
+    different = differences(summary, wanted)
+    return f"{folder} was made with {', '.join(different)}" if different else f"{folder} is damaged"
 
 
 def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, np.ndarray]) -> None:
@@ -145,7 +148,7 @@ class Stored:
         """Refuse what another version wrote, except files that will be written anew."""
         paths = sorted([*self.folder.glob("[!.]*/summary.json"), *self.folder.glob("race/standings-*.json")])
         for path in paths:
-            if path not in but and _format_of(path) != FORMAT:
+            if path not in but and not _is_whole(path):
                 raise ValueError(
                     f"{path} was not written by this version of albatross, or is damaged: "
                     f"remove {path.parent}, or name another folder"
@@ -172,7 +175,7 @@ class Stored:
 
     @cached_property
     def _families(self) -> dict[str, dict[str, Any]]:
-        paths = [path for path in self.folder.glob("race/standings-*.json") if _format_of(path) == FORMAT]
+        paths = [path for path in self.folder.glob("race/standings-*.json") if _is_whole(path)]
         families = {family["family"]: family for family in map(_read, paths)}
         return dict(sorted(families.items()))
 
@@ -196,8 +199,11 @@ def _read(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text()))
 
 
-def _format_of(path: Path) -> Any:
+def _is_whole(path: Path) -> bool:
+    """Whether it is a summary, or standings, of this format with all that is needed of them."""
+    kinds = _OF_SUMMARY if path.name == "summary.json" else _OF_STANDINGS
     try:
-        return _read(path).get("format")
+        content = _read(path)
     except (ValueError, TypeError):
-        return None
+        return False
+    return content.get("format") == FORMAT and all(isinstance(content.get(key), kinds[key]) for key in kinds)
