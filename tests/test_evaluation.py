@@ -185,7 +185,7 @@ def test_a_log_without_randomness_supports_no_estimate_of_other_actions(certain)
     for found in refused:
         assert np.isnan(found[:2]).all()
         assert found.effective_sample_size == pytest.approx(1_000)
-        assert "another one had propensity 1" in found.reason
+        assert "the logged action had propensity 1" in found.reason
 
 
 def test_a_log_without_randomness_supports_the_policy_that_wrote_it(certain):

@@ -30,7 +30,7 @@ def bars(monkeypatch):
         seen.append((total, advanced))
         yield advanced.append
 
-    monkeypatch.setattr(evaluation, "progress_bar", bar)
+    monkeypatch.setattr(evaluation.playing, "progress_bar", bar)
     return seen
 
 

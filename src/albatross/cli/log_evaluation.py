@@ -13,7 +13,8 @@ import numpy as np
 from albatross import datasets, policies
 from albatross.datasets import Log
 from albatross.environments import Logged
-from albatross.evaluation import Evaluation, check_tables, standard_error
+from albatross.evaluation import Evaluation, standard_error
+from albatross.evaluation.playing import check_tables
 from albatross.policies.in_words import build
 from albatross.protocol import on_ball
 
