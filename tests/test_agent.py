@@ -624,7 +624,7 @@ def test_a_policy_that_is_not_in_the_catalogue_is_given_again_at_loading(policy,
     loaded = Agent.load(tmp_path / "agent", policy=own)
     assert_same(everything(loaded), everything(agent))
     with pytest.raises(UnreadableFile, match=type(own).__name__):
-        Agent.load(tmp_path / "agent", policy=own._replace(random_ties=1 - own.random_ties))
+        Agent.load(tmp_path / "agent", policy=own._replace(ties=1 - own.ties))
 
 
 def test_another_policy_than_the_saved_one_is_refused(tmp_path):
