@@ -12,6 +12,7 @@ from albatross import simulate
 from albatross.experiments import PANELS, norm_regret, results
 from albatross.report import claims
 from albatross.report.claims.engine import CHANGED, HOLDS
+from albatross.report.figures import panels
 from albatross.store.results import Stored
 
 TRIALS = 25
@@ -88,7 +89,8 @@ def test_with_the_papers_own_estimator_the_estimates_fall_through_the_truth(out)
     assert found[-1] < 0.5
 
 
-def test_a_panel_is_stored_with_its_settings_seed_versions_curves_and_figures(out):
+def test_a_panel_is_stored_with_its_settings_seed_and_versions_and_is_drawn_from_its_table(out):
+    panels.write_figures(Stored(out))
     for name in NORM_PANELS:
         summary = summary_of(out, name)
         assert summary["panel"] == name

@@ -9,29 +9,31 @@ import pytest
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS, results, scaling
 from albatross.experiments.scaling import SETTINGS
+from albatross.intervals import slope
 from albatross.report import claims
 from albatross.report.claims.engine import MISSING
 from albatross.report.conditions import conditions
+from albatross.report.figures import panels
 from albatross.store.results import FILES, Stored
 
 
 def test_the_slope_of_a_power_is_its_exponent_whatever_the_factors():
     x = np.array([0.1, 1.0, 5.0, 40.0])
-    found = scaling.slope(x, np.array([[3.0], [7.0], [11.0]]) * x**0.37)
+    found = slope(x, np.array([[3.0], [7.0], [11.0]]) * x**0.37)
     assert found.mean == pytest.approx(0.37, abs=1e-12)
     assert found.margin == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_interval_of_a_slope_is_students_over_trials():
     x = np.array([1.0, 10.0, 100.0])
-    found = scaling.slope(x, np.array([x**0.4, x**0.5, x**0.9]))
+    found = slope(x, np.array([x**0.4, x**0.5, x**0.9]))
     assert found.mean == pytest.approx(0.6, abs=1e-12)
     assert found.margin == pytest.approx(4.302652729911275 * np.std([0.4, 0.5, 0.9], ddof=1) / 3**0.5, rel=1e-9)
 
 
 def test_one_trial_has_a_slope_without_an_interval():
     x = np.array([1.0, 10.0])
-    assert str(scaling.slope(x, x[None] ** 2)) == "2.00"
+    assert str(slope(x, x[None] ** 2)) == "2.00"
 
 
 def test_where_a_condition_is_met_the_theorem_speaks():
@@ -80,20 +82,19 @@ def test_the_panel_is_stored_whole(tiny):
     found = {each.claim.id: each for each in claims.measured(Stored(out)) if "scaling" in each.claim.panels}
     assert len(found) == 10
     assert all(each.verdict != MISSING for each in found.values())
-    assert summary["policies"]["alb-dim, dim"]["label"] == "ALB-Dim, against d"
+    assert panels.label("scaling", summary["policies"]["alb-dim, dim"]) == "ALB-Dim, against d"
     assert all({"final_mean", "final_sd", "slope"} <= entry.keys() for entry in summary["policies"].values())
 
 
 def test_the_summary_is_what_the_table_says(tiny):
     out, summary = tiny
     rows = duckdb.sql(f"SELECT part, policy, x, trial, regret FROM '{out}/scaling/curves.parquet'").fetchnumpy()
-    for key, entry in summary["policies"].items():
-        name, part = key.split(", ")
-        mine = (rows["part"] == part) & (rows["policy"] == name)
+    for entry in summary["policies"].values():
+        mine = (rows["part"] == entry["part"]) & (rows["policy"] == entry["policy"])
         x = np.unique(rows["x"][mine])
         regret = rows["regret"][mine][np.lexsort((rows["x"][mine], rows["trial"][mine]))].reshape(2, -1)
         assert entry["final_mean"] == pytest.approx(regret[:, -1].mean(), rel=1e-12)
-        assert entry["slope"]["mean"] == pytest.approx(scaling.slope(x, regret).mean, abs=1e-9)
+        assert entry["slope"]["mean"] == pytest.approx(slope(x, regret).mean, abs=1e-9)
 
 
 def test_a_policy_that_is_given_no_bound_has_the_same_regret_at_every_bound(tiny):

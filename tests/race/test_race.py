@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from albatross.cli.commands import albatross
 from albatross.environments import Ball, FixedArms, Mixture
-from albatross.policies import CATALOGUE
+from albatross.policies import CATALOGUE, ED2RB, UCB, LinTS
 from albatross.race import problems, run
 from albatross.race.problems import Problem
 from albatross.race.standings import Raced, problem_rows, standings
@@ -95,6 +95,17 @@ def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, 
     kept = [json.loads(each.read_text()) for each in (tmp_path / "race").glob("small-*.json")]
     assert sorted(each["seed"] for each in kept) == ([0, 1] if change == "seed" else [0, 0][: len(kept)])
     assert len(kept) == 1 + (change in ("seed", "policies"))  # another race does not replace this one
+
+
+def test_a_race_depends_on_its_environment_its_policies_and_the_simulation_alone():
+    bases = (LinTS(sigma=1.0), UCB(sigma=1.0))
+    assert run.sources(SMALL["small"].env, {"ed2rb": ED2RB(bases=bases)}) == [
+        "albatross.environments.mixture",
+        "albatross.policies.arms.lints",
+        "albatross.policies.arms.ucb",
+        "albatross.policies.over_policies.ed2rb",
+        "albatross.simulation",
+    ]
 
 
 def test_problems_are_read_from_words():
