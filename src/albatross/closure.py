@@ -69,7 +69,7 @@ def _imports(module: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def _attributes(module: str, name: str) -> set[str] | None:
-    """What a module uses of a package that it calls by this name; None if that cannot be told, and may be all of it."""
+    """Return the names that a module uses of a package it calls by this name; None if unknown, which may be all."""
     tree = ast.parse(_file(module).read_text(encoding="utf-8"))
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     own = [node for node in attributes if isinstance(node.value, ast.Name) and node.value.id == name]

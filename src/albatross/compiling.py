@@ -1,4 +1,4 @@
-"""How one text of a policy runs stepped and compiled.
+"""One source of a policy for stepping and for compiled loops.
 
 `compiled` is a decorator for functions; a verb is a `generic`, with one function per type of its first argument. Either
 may be called from Python, where Numba compiles it with all that it calls, and inside compiled code.
@@ -41,7 +41,7 @@ class compiled:
 
     @functools.cached_property
     def _dispatcher(self) -> Any:
-        """What Python calls."""
+        """The dispatcher that Python calls."""
         dispatcher = numba.njit(pipeline_class=OuterCompiler, **self._options)(self.py_func)
         if hasattr(dispatcher, "_cache"):  # unless Numba is switched off
             dispatcher._cache = MachineCode(self.py_func, self._sources)

@@ -1,9 +1,9 @@
-"""How Numba compiles functions that only compiled code calls: typed and lowered once, optimised where they are used.
+"""Compile functions that only compiled code calls: typed and lowered once, optimised where they are used.
 
 Numba makes a library of machine code of every function, and optimises and emits that of a function together with all
 that it calls. Of a policy in fifty small functions, ten levels deep, it would compile the innermost ten times over.
-Here the library of such a function keeps its code as it was lowered. Whoever is called from Python gathers all of them,
-links each once and optimises the whole once.
+Here the library of such a function keeps its code as it was lowered. The function that Python calls gathers all of
+them, links each once and optimises the whole once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be said of a mean over trials, and of how regret grows."""
+"""Confidence intervals of means over trials, and of the exponents with which regret grows."""
 
 from __future__ import annotations
 

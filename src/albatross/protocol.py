@@ -29,16 +29,16 @@ from albatross.states import leaves
 
 
 class Offer(NamedTuple):
-    """What a policy may choose from in one round."""
+    """The choices of one round, as a policy sees them."""
 
-    contexts: np.ndarray  # (K, d) one row an arm
+    contexts: np.ndarray  # (K, d) one row per arm
     eligible: np.ndarray  # (K,) bool
     pending: np.ndarray  # (K,) int64, decisions for each arm whose reward has not come yet
     retry: int  # an arm that may get another first play although one is pending, -1 if none: see arm_to_retry
 
 
 class Choice(NamedTuple):
-    """What a policy chose, and all that `update` will need to know of it however late the reward comes."""
+    """A policy's choice, with everything that `update` needs, however late the reward arrives."""
 
     arm: int
     action: np.ndarray  # (d,) the arm's context, or the vector that was chosen; empty where `track` left out the axes
@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
 
 class Environment(Protocol):
-    """What `simulate` plays on: verbs `begin` and `draw` are registered for it, and it says how large it is."""
+    """A problem that `simulate` plays: the verbs `begin` and `draw` are registered for it, and it states its size."""
 
     @property
     def n_arms(self) -> int:
@@ -106,7 +106,7 @@ def check_policy(value: Any) -> None:
 
 
 def _with_checks(verb: Any) -> Any:
-    """The verb with its answer checked: what a policy of one's own lacks is told in a sentence, not by the compiler."""
+    """Check the answer of the verb, so that a sentence, not the compiler, says what a user's policy lacks."""
 
     @wraps(verb)
     def wrapped(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
@@ -155,13 +155,13 @@ def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
 
 @python_verb
 def noise_size(policy: Any, n_arms: int, dim: int) -> int:
-    """How many standard normal numbers `select` wants each round."""
+    """Return the number of standard normal numbers that `select` uses per round."""
     return 0
 
 
 @python_verb
 def tag_size(policy: Any) -> int:
-    """How many numbers `select` leaves in `Choice.tag`."""
+    """Return the number of values that `select` stores in `Choice.tag`."""
     return 0
 
 
@@ -180,7 +180,7 @@ def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
 
 
 def _with_warnings(verb: Any) -> Any:
-    """The verb with `warnings` in every answer, whoever registered the function behind it."""
+    """Add `warnings` to every answer of the verb."""
 
     @wraps(verb)
     def wrapped(policy: Any, state: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _with_warnings(verb: Any) -> Any:
 @_with_warnings
 @python_verb
 def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
-    """What a person would want to know of the state, by name; `warnings` is a list of sentences, often empty."""
+    """Describe the state for a person, by name; `warnings` is a list of sentences, often empty."""
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
 
 

@@ -48,7 +48,7 @@ _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks a
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """What one policy did in all trials. Curves are cumulative, at the recorded rounds."""
+    """The results of one policy in all trials. Curves are cumulative, at the recorded rounds."""
 
     policy: Any
     rounds: np.ndarray  # (g,) the recorded rounds, counted from 1
@@ -140,7 +140,7 @@ def _is_oracle(policy: Any) -> bool:
 
 
 class _Setting(NamedTuple):
-    """What all trials of a simulation share."""
+    """The settings that all trials of a simulation share."""
 
     policies: list[Any]
     env: Any
@@ -148,7 +148,7 @@ class _Setting(NamedTuple):
     seed: int
     grid: np.ndarray
     blocks: bool
-    advance: Any  # is told rounds that are done
+    advance: Any  # a function of the number of rounds done
     stop: threading.Event
 
 
@@ -300,7 +300,7 @@ def simulate(
     at_once = min(int(workers), int(trials))
     _check_memory(env, len(named), int(trials), at_once, grid.size)
     state_bytes = 0
-    for each in named.values():  # what is wrong or too large is told before any work, and in this thread
+    for each in named.values():  # refuse what is wrong or too large before any work, in this thread
         if _is_oracle(each):
             continue
         _check_plays(each, env)

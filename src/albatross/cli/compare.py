@@ -72,7 +72,7 @@ _FOR_ENV = {
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="Mixture: what OFUL, OFUL+ and OSOM are told of the norm.",
+    help="Mixture: bound on the norm given to OFUL, OFUL+ and OSOM.",
 )
 @click.option("--horizon", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rounds.")
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")

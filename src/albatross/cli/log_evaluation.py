@@ -1,4 +1,4 @@
-"""What policies named in words would have earned on a log."""
+"""Evaluate policies named in words on a log."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
 
 
 def may_take_long(env: Logged) -> str | None:
-    """What to say before the work begins, where contexts have hundreds of features."""
+    """Return a note to show before the work if contexts have hundreds of features."""
     if env.dim < MANY_FEATURES:
         return None
     q, d = env.contexts.of_actions.shape[1], env.contexts.of_rounds.shape[1]
@@ -58,7 +58,7 @@ def may_take_long(env: Logged) -> str | None:
 
 
 def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
-    """Uniform play, and the policies that are named; unless told otherwise, sigma is the rewards' deviation."""
+    """Return uniform play and the named policies; by default, sigma is the standard deviation of the rewards."""
     sigma = float(log.rewards.std()) or 1.0
     known = {
         "sigma": sigma,

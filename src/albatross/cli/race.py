@@ -26,7 +26,9 @@ from albatross.cli.plainly import new_console, plainly
     "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
+)
 @plainly
 def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out: Path) -> None:
     """Race all policies on a catalogue of problems, and say how far each is from the best.

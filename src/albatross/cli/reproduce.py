@@ -30,7 +30,9 @@ from albatross.cli.plainly import new_console, plainly
     help="Of your own: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table of "
     "ratings (user, item, rating).",
 )
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Where to.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
+)
 @plainly
 def reproduce(
     panels: tuple[str, ...], trials: int | None, quick: bool, seed: int, data: Path | None, out: Path

@@ -32,7 +32,7 @@ _EARLY = 0.05  # of a run: its pace is not known yet
 def run_parts(
     parts: Mapping[str, Callable[[], Any]], expected: Mapping[str, float], console: Console
 ) -> Generator[tuple[str, Any], None, None]:
-    """What every part gives, in the order in which they end; the longest begin first."""
+    """Yield the result of every part as it ends; the longest parts begin first."""
     if not parts:
         return
     order = sorted(parts, key=lambda name: -expected[name])
@@ -111,7 +111,7 @@ def _follow_the_parent() -> None:
 
 def _end(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent may say it twice
-    # An exception that meets a finalizer is ignored and told of; the parent would wait for ever.
+    # An exception in a finalizer is printed and ignored, and the parent would wait for ever.
     sys.unraisablehook = lambda _: None
     in_any_case = threading.Timer(_GRACE, os._exit, [1])
     in_any_case.daemon = True
@@ -122,7 +122,7 @@ def _end(*_: object) -> None:
 
 
 class Pace:
-    """How far a run is, from the seconds that its parts are expected to take and those that they took."""
+    """The progress of a run, from the expected and actual seconds of its parts."""
 
     def __init__(self, expected: Mapping[str, float]) -> None:
         self._expected = dict(expected)
@@ -144,11 +144,11 @@ class Pace:
 
     @property
     def done(self) -> int:
-        """How many parts are."""
+        """The number of parts."""
         return len(self._took)
 
     def share(self, now: float) -> float:
-        """How much of the whole is done."""
+        """The share of the run that is done."""
         done, slowness = sum(self._expected[name] for name in self._took), self._slowness(now)
         for name in self.running:
             done += min((now - self._begun[name]) / (slowness * self._expected[name]), _ALMOST) * self._expected[name]

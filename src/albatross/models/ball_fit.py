@@ -1,4 +1,4 @@
-"""What the policies on the unit ball share: ridge regression in V's own eigenbasis, and rare switching.
+"""Shared by the policies on the unit ball: ridge regression in V's own eigenbasis, and rare switching.
 
 An action is known by its coordinates in that basis. An agent must know it as a vector of the world: its fit carries all
 d coordinate axes along, and an update costs O(d^3). A simulation needs nothing of an action but its mean reward: its
@@ -167,7 +167,7 @@ def width_squared(fit, coordinates):
 
 @compiled
 def plays_until_switch(fit, choice, switch):
-    """How often the choice is played until det V has grown by more than 1 + switch since it was made."""
+    """Return the number of plays until det V has grown by more than 1 + switch since the choice."""
     if switch == 0.0 or fit.clock[SIZE] == 0:
         return 1
     grown = fit.log_det[1] if fit.clock[CHOSEN] else 1.0

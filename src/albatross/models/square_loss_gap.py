@@ -1,4 +1,4 @@
-"""How much better a larger feature map predicts than a smaller one, without estimating either regression.
+"""The gap in square loss between a larger and a smaller feature map, without estimating either regression.
 
 Foster, Krishnamurthy and Luo (2019), Section 3. With features made uncorrelated one after the other, the larger map
 adds just those that the smaller one does not have; with v their product with the reward, the gap is ||E v||^2.

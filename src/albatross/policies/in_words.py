@@ -71,7 +71,7 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
 
 
 def _instead(name: str) -> str:
-    """What a name that no policy has was meant to be, or else all names."""
+    """Suggest the policy that an unknown name was meant for, or list all names."""
     names = [*CATALOGUE, "oracle"]
     spellings = {entry.policy.__name__.lower(): known for known, entry in CATALOGUE.items()}
     spellings.update({known: known for known in names})
@@ -102,7 +102,7 @@ def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, A
 
 
 def keywords(text: str, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
-    """What stands in the parentheses of a call, the closing one included: keywords, each of which `value` reads.
+    """Read the keywords of a call, up to and including the closing parenthesis; `value` reads each.
 
     >>> keywords("n_arms=2, theta=[1.0, -1.0])", literal)
     {'n_arms': 2, 'theta': [1.0, -1.0]}

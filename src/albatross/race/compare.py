@@ -15,16 +15,16 @@ from albatross.simulation import Run
 
 
 class Problem(NamedTuple):
-    """What policies are raced on."""
+    """A problem to race policies on."""
 
     env: Any
     title: str
-    known: dict[str, Any]  # what a policy is told unless it is told otherwise; how to make an oracle
+    known: dict[str, Any]  # default keywords of the policies, and how to make an oracle
     policies: str  # raced where none are named
 
 
 def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bound: float) -> Problem:
-    """Arms with biases and contexts; the oracle is OFUL+ told the norm."""
+    """Arms with biases and contexts; the oracle is OFUL+ given the norm."""
     return Problem(
         environments.Mixture(n_arms=arms, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd),
         f"{arms} arms, {dim} features, norm {theta_norm:g}",
@@ -40,7 +40,7 @@ def mixture(*, arms: int, dim: int, theta_norm: float, noise_sd: float, norm_bou
 
 
 def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Problem:
-    """The unit ball; the oracle is OFUL told the support."""
+    """The unit ball; the oracle is OFUL given the support."""
     return Problem(
         environments.Ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd),
         f"the ball, {sparsity} of {dim} coordinates",
@@ -53,7 +53,7 @@ def ball(*, dim: int, sparsity: int, smallest: float, noise_sd: float) -> Proble
 
 
 def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float, noise_sd: float) -> Problem:
-    """Nested feature maps; the oracle is LinUCB told the map, and bases are one LinUCB a map."""
+    """Nested feature maps; the oracle is LinUCB given the map, and the bases are one LinUCB per map."""
     parameter: dict[str, Any] = {"true_dim": true_dim, "magnitude": theta_norm / math.sqrt(true_dim)}
     if theta_norm == 0.0:
         parameter = {"theta": np.zeros(dims[-1])}

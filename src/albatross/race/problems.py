@@ -1,9 +1,9 @@
-"""The problems of the race, and the policies that race on each, told what they ask for.
+"""The problems of the race, and the policies that race on each, given what they ask for.
 
 No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
 policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
-Policies are told the noise level where they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
-that there are no biases where there are none; Albatross is told nothing, AlbatrossDim the noise level.
+Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
+that there are no biases where there are none; Albatross is given nothing, AlbatrossDim the noise level.
 
 Problems are data, one line each: add a line, or give `albatross race --problem`.
 """
@@ -23,7 +23,7 @@ from albatross.protocol import on_ball
 _SD = 0.5**0.5
 _BOUND = 10.0  # on the norm, for those who ask
 QUICK_SECONDS = 60.0  # that the quick race is expected to take on two cores
-_LEAST = 1e-9  # the noise level that is told where there is none
+_LEAST = 1e-9  # the noise level given to policies if there is no noise
 
 
 class Problem(NamedTuple):
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     horizon: int
     quick: bool = False  # whether it is part of the quick race
     trials: int = 10
-    told_sigma: float = 1.0  # what policies are told of the noise level, in units of it
+    told_sigma: float = 1.0  # the noise level given to policies, in units of the true one
     biases: bool = False  # whether arms may have biases
 
 
@@ -122,11 +122,11 @@ BALL_POLICIES = {
 
 
 def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[str, Any]:
-    """The policies that race on a problem, by name, told what they ask for."""
+    """Return the policies that race on a problem, by name, given what they ask for."""
     written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
-    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise a little is told
+    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
     known: dict[str, Any] = {
         "sigma": sigma,
         "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,

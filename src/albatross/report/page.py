@@ -117,7 +117,7 @@ def _group(results: Sequence[Result], whose: str) -> dict[str, Any]:
 
 
 def _extent(stored: Stored) -> str:
-    """How much was run."""
+    """Return the number of trials, in words."""
     trials = [summary["trials"] for summary in stored.summaries.values()]
     least, most = min(trials, default=0), max(trials, default=0)
     numbers = f"{least} to {most} trials" if least < most else f"{most} trial{'s' * (most > 1)}"
@@ -126,7 +126,7 @@ def _extent(stored: Stored) -> str:
 
 
 def _section(stored: Stored, name: str, results: Sequence[Result]) -> dict[str, Any]:
-    """What the template needs of a panel."""
+    """Collect what the template shows of a panel."""
     summary = stored.summaries[name]
     headings, rows = policy_rows(summary)
     return {
@@ -173,7 +173,7 @@ def _runs(stored: Stored) -> list[dict[str, Any]]:
 
 
 def _doubts(stored: Stored) -> list[str]:
-    """What in this very folder should make a reader careful."""
+    """List what should make a reader of this folder careful."""
     found = []
     few = [name for name, summary in stored.summaries.items() if summary["trials"] < 5]
     if few:

@@ -15,7 +15,7 @@ from albatross.report.wording import short, wanted
 
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and a row a policy: its final number, and what else its entry holds, by epoch and by kind of user."""
+    """Return headings and one row per policy: its final number, and numbers by epoch and by kind of user."""
     panel = summary["panel"]
     entries = [each for entry in summary["policies"].values() for each in entry.get("by_norm", {"": entry}).values()]
     epochs = [entry.get("norm_bounds", {}).get("mean", entry.get("support_sizes", [])) for entry in entries]

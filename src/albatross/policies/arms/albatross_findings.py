@@ -1,4 +1,4 @@
-"""What Albatross has found out, by name, and in sentences what it could not."""
+"""The diagnostics of Albatross: estimates by name, and warnings in sentences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def describe_albatross(policy: Any, state: Any, *, sigma: float) -> dict[str, An
 
 
 def plain_warnings(policy: Any, state: Any) -> list[str]:
-    """What the estimates do not say, in sentences."""
+    """List warnings about the estimates, in sentences."""
     found = []
     t, dim = state.totals.gram[0, 0], state.fit.theta.size - 1
     never = int(np.sum(state.pulls == 0))
@@ -62,7 +62,7 @@ def plain_warnings(policy: Any, state: Any) -> list[str]:
 
 
 def unidentified(state: Any, t: float, dim: int) -> list[str]:
-    """What t plays cannot tell of theta, biases and noise."""
+    """List what t plays cannot identify of theta, biases and noise."""
     found = []
     sums, _, _ = per_arm(state.fit)
     contexts = state.totals.gram[1:, 1:]

@@ -1,4 +1,4 @@
-"""What SA Lasso and TH Lasso share: greedy on a sparse theta that is fitted anew on a schedule.
+"""Shared by SA Lasso and TH Lasso: greedy on a sparse theta that is fitted anew on a schedule.
 
 Biases are not penalised by the lasso but by a ridge of their own.
 """

@@ -1,4 +1,4 @@
-"""What the policies on one ridge regression share: the fit, with a bias for every arm or without, and its upkeep."""
+"""Shared by policies on one ridge regression: the fit, with a bias for every arm or without, and its upkeep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the policies that ignore contexts share: the mean reward of every arm, and its upkeep."""
+"""Shared by policies that ignore contexts: the mean reward of every arm, and its upkeep."""
 
 from __future__ import annotations
 

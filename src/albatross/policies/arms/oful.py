@@ -27,7 +27,7 @@ class OFUL(OnRidge):
 
 @compiled
 def oful_radius(policy, state):
-    """How far theta* may be from theta_hat, in the norm of V."""
+    """Return the largest distance of theta* from theta_hat, in the norm of V."""
     return ellipsoid_radius(state.fit.log_det[0], policy.norm_bound, policy.delta, policy.sigma, policy.ridge)
 
 

@@ -38,7 +38,7 @@ class Safeguard(NamedTuple):
 
 
 def note_size(guard: Any) -> int:
-    """How many numbers a choice carries for the account."""
+    """Return the number of values that a choice carries for the account."""
     return _PLACES if isinstance(guard, Safeguard) else 0
 
 

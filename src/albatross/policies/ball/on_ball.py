@@ -1,4 +1,4 @@
-"""What the policies on the unit ball share: verbs on ridge regression in V's eigenbasis (`models/ball_fit.py`)."""
+"""Shared by the policies on the unit ball: verbs on ridge regression in V's eigenbasis (`models/ball_fit.py`)."""
 
 from __future__ import annotations
 

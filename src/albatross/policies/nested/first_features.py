@@ -1,4 +1,4 @@
-"""First features: any policy, shown the first few features only. Told the true dimension, it is the oracle."""
+"""First features: any policy, restricted to the first few features. Given the true dimension, it is the oracle."""
 
 from __future__ import annotations
 

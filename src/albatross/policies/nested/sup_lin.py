@@ -1,4 +1,4 @@
-"""What SupLinRel and SupLinUCB share: arms are eliminated in stages, each of which learns from its own plays only.
+"""Shared by SupLinRel and SupLinUCB: arms are eliminated in stages, each of which learns from its own plays only.
 
 Auer (2002), SupLinRel; Chu, Li, Reyzin and Schapire (2011), SupLinUCB. A round starts at stage 1 with all arms. Where
 every arm's width is at most 1/sqrt(T), the best upper bound is played and nobody learns; where all are at most 2^-s,

@@ -1,4 +1,4 @@
-"""What policies over other policies share: bases of any kinds, one of which chooses, and who learns from its reward.
+"""Shared by policies over other policies: bases of any kinds, one of which chooses, and who learns from its reward.
 
 A choice remembers its base, the probability that it had, and the base's own tag, so that a late reward finds its way.
 Numba cannot index a tuple of different types with a number that it does not know: `_select` and `_update` peel bases

@@ -1,4 +1,4 @@
-"""What a claim is, and how stored results decide it."""
+"""Claims, and how stored results decide them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Result(NamedTuple):
 
     @property
     def change(self) -> str:
-        """What the reading that bears the claim out does differently from the words."""
+        """How the reading under which the claim holds departs from the quoted words."""
         return self.readings[0].change if self.verdict == CHANGED else ""
 
 

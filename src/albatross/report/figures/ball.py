@@ -48,7 +48,7 @@ def draw_regret(content: Content) -> Figure:
 
 
 def _truth(rows: Mapping[str, np.ndarray]) -> int:
-    """How many coordinates matter."""
+    """Return the number of coordinates that matter."""
     return int((rows["support_size"] - rows["false"] + rows["missed"])[0])
 
 

@@ -1,4 +1,4 @@
-"""What a family of panels says about how it is drawn."""
+"""How the panels of a family are drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from albatross.report.figures.plots import Plot
 
 
 class Content(NamedTuple):
-    """What is stored of a panel."""
+    """The stored results of a panel."""
 
     settings: Mapping[str, Any]
     policies: Mapping[str, Mapping[str, Any]]

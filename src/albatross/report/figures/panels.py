@@ -31,12 +31,12 @@ DRAWINGS: dict[str, Drawing] = {
 
 
 def title(panel: str) -> str:
-    """What the panel shows."""
+    """Return the title of a panel."""
     return _drawing(panel).title
 
 
 def measure(panel: str) -> str:
-    """What the final number of each policy is."""
+    """Return the name of the final number of each policy."""
     return _drawing(panel).measure
 
 

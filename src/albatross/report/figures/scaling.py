@@ -79,7 +79,7 @@ def sweeps(rows: Mapping[str, np.ndarray]) -> dict[str, Sweep]:
 
 
 def _draw_part(axes: Axes, part: Part, sweep: Sweep, settings: Mapping[str, Any]) -> None:
-    """Regret against one quantity on log axes; below it who is who, and the slopes."""
+    """Draw regret against one quantity on log axes, with the policies and slopes below."""
     for policy, regret in sweep.regret.items():
         look = LOOKS[policy]
         labelled = look._replace(label=f"{look.label}: {slope(sweep.x, regret)}")
@@ -104,7 +104,7 @@ def _draw_part(axes: Axes, part: Part, sweep: Sweep, settings: Mapping[str, Any]
 
 
 def _explain(axes: Axes, content: Content) -> None:
-    """What the numbers are, and which conditions of the theorems hold."""
+    """Describe the numbers, and list the conditions of the theorems that hold."""
     trials, settings = content.trials, content.settings
     interval = f"with its\n95 % interval over {trials} trials; bands: one sd." if trials > 1 else "in one trial."
     lines = [f"After a name: the slope of regret on log axes, {interval}"]

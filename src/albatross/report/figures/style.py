@@ -1,4 +1,4 @@
-"""How figures look: one colour per policy throughout, bands that the legend explains, PNG and PDF."""
+"""The style of figures: one colour per policy, bands that the legend explains, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OTHER_COLOURS = ("#332288", "#661100", "#AA4499", "#117733", "#44AA99")
 
 
 class Look(NamedTuple):
-    """How a policy is drawn: what plays the same part looks the same."""
+    """The look of a policy; policies in the same role look the same."""
 
     label: str
     colour: str
