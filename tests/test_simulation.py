@@ -13,7 +13,7 @@ from stepping import agent_on_stream, rounds_of
 
 from albatross import Run, environments, policies, simulate, simulation
 from albatross.protocol import begin, draw
-from albatross.simulation import recording_grid
+from albatross.recording import recording_grid
 
 # 20 x 50 contexts make chunks of 131 rounds, so that a few hundred rounds already cross several.
 WIDE = environments.Mixture(n_arms=20, dim=50, noise_sd=0.5)

@@ -36,10 +36,10 @@ from albatross.protocol import (
     resolve,
     track,
 )
+from albatross.recording import recording_grid
 from albatross.states import leaves
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
-_MOST_RECORDED = 2_000
 _MANY_ROUNDS = 1_000_000
 Oracle = Callable[[dict[str, Any]], Policy]  # makes a policy from the trial's truth
 BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
@@ -75,33 +75,6 @@ def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Gener
         np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part)))) for part in range(3)
     )
     return environment, policy, records
-
-
-def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray | None = None) -> np.ndarray:
-    """The rounds to record: at most so many evenly spaced, "log" for logarithmic spacing, or these very rounds.
-
-    >>> recording_grid(100, 5).tolist()
-    [1, 26, 50, 75, 100]
-    >>> recording_grid(100, [10, 100]).tolist()
-    [10, 100]
-    """
-    log = isinstance(record, str) and record == "log"
-    if isinstance(record, str) and not log:
-        raise ValueError(f"record must be a number of rounds, 'log' or the rounds themselves, not {record!r}")
-    most = _MOST_RECORDED if record is None or log else record
-    if isinstance(most, (int, np.integer)) and not isinstance(most, bool):
-        checks.whole("record", most, least=1)
-        size = min(int(most), int(horizon))
-        checks.fits_in_memory(f"record={most}: {size:,} rounds", 40 * size, "record fewer rounds, or 'log'")
-        spaced = np.geomspace if log else np.linspace
-        first = 1.0 if most > 1 else float(horizon)
-        return np.unique(np.round(spaced(first, horizon, size)).astype(np.int64))
-    rounds = checks.numbers("record", most)
-    if rounds.ndim != 1 or rounds.size == 0 or not np.issubdtype(rounds.dtype, np.integer):
-        raise ValueError("record must be a number of rounds, 'log' or a list of whole numbers")
-    if rounds.min() < 1 or rounds.max() > horizon:
-        raise ValueError(f"record holds rounds from {rounds.min()} to {rounds.max()}, the run has 1 to {horizon}")
-    return np.unique(rounds).astype(np.int64)
 
 
 class _Player:

@@ -15,7 +15,8 @@ import numpy as np
 from albatross import environments, policies, simulate
 from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.exploration import phase_lengths
-from albatross.simulation import Run, recording_grid
+from albatross.recording import recording_grid
+from albatross.simulation import Run
 
 SETTINGS: dict[str, Any] = {
     "sparsity": 20,
