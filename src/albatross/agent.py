@@ -132,7 +132,7 @@ class Agent:
 
         On the unit ball, `select()` takes no arguments and chooses a vector, `decision.action`.
         """
-        mask = self._all_eligible if eligible is None else self._eligible(eligible)
+        mask = self._all_eligible if eligible is None else checks.eligible(eligible, self.n_arms)
         contexts = self._contexts(contexts)
         if self._ball is not None and eligible is not None:
             raise ValueError("the arms are the unit ball: select() takes no eligible arms")
@@ -172,11 +172,11 @@ class Agent:
             with self._lock:
                 made = [one for one, kept in self._pending.items() if np.array_equal(kept[1], action)]
             if not made:
-                self.warm_start(action[None, :], None, [_finite_reward(reward)])
+                self.warm_start(action[None, :], None, [checks.reward(reward)])
                 return
             name = made[0]  # the vector is the action of this pending decision
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
-            reward = _finite_reward(reward)
+            reward = checks.reward(reward)
         with self._lock:
             kept = self._choice(name)
             self._learnt[0] = 0
@@ -205,16 +205,7 @@ class Agent:
             longest = np.linalg.norm(checks.finite_array("contexts", contexts, (n, self.dim)), axis=1).max(initial=0.0)
             if longest > 1.0 + 1e-9:
                 raise ValueError(f"actions must have length at most 1, got {longest:.6g}")
-        arms = checks.numbers("arms", arms)
-        contexts = checks.numbers("contexts", contexts)
-        if arms.shape != (n,) or not (np.issubdtype(arms.dtype, np.integer) or n == 0):
-            raise ValueError(
-                f"arms must be {n} whole numbers, one for each reward, got shape {arms.shape} of {arms.dtype}"
-            )
-        if n and not (arms.min() >= 0 and arms.max() < self.n_arms):
-            wrong = arms.min() if arms.min() < 0 else arms.max()
-            raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {self.n_arms - 1}")
-        arms = arms.astype(np.int64)
+        arms, contexts = checks.arms(arms, n, self.n_arms), checks.numbers("contexts", contexts)
         if contexts.ndim == 3:
             table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
             actions = np.ascontiguousarray(table[np.arange(n), arms])
@@ -236,7 +227,7 @@ class Agent:
         checks.whole("draws", draws, least=1)
         checks.seed("seed", seed)
         table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
-        mask = self._eligible(eligible)
+        mask = self._all_eligible if eligible is None else checks.eligible(eligible, self.n_arms)
         draws = draws if self._noise_size else 1
         checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * draws * self._noise_size, "take fewer")
         noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
@@ -258,61 +249,13 @@ class Agent:
 
     def _contexts(self, contexts: Any) -> np.ndarray:
         """Return a C-ordered (K, d) array of float64. Compiled code checks that it is finite."""
-        shape = (self.n_arms, self.dim)
         if self._ball is not None:
             if contexts is not None:
                 raise ValueError("the arms are the unit ball: select() takes no contexts")
             return self._ball
         if contexts is None:
             raise ValueError(f"contexts must be given: shape ({self.n_arms}, {self.dim}) or ({self.dim},)")
-        if (
-            type(contexts) is np.ndarray
-            and contexts.shape == shape
-            and contexts.dtype == np.float64
-            and contexts.flags.carray
-        ):
-            return contexts
-        array: np.ndarray = checks.numbers("contexts", contexts)
-        array = np.require(array, np.float64, ["C", "A", "W"])
-        if array.shape == shape:
-            return array
-        if array.shape == (self.dim,):
-            return np.ascontiguousarray(np.broadcast_to(array, shape))
-        if array.ndim == 2 and array.shape[0] == self.n_arms:
-            raise ValueError(f"contexts have {array.shape[1]} features per arm, but this agent has dim={self.dim}")
-        if array.ndim == 2 and array.shape[1] == self.dim:
-            raise ValueError(f"contexts have {array.shape[0]} rows, but this agent has n_arms={self.n_arms}")
-        raise ValueError(
-            f"contexts must have shape ({self.n_arms}, {self.dim}), or ({self.dim},) shared by all arms, "
-            f"got {array.shape}"
-        )
-
-    def _eligible(self, eligible: Any) -> np.ndarray:
-        if eligible is None:
-            return self._all_eligible
-        wanted = f"eligible must be a mask of {self.n_arms} booleans or a list of arms, got {eligible!r}"
-        try:
-            given = checks.numbers("eligible", eligible)
-        except ValueError:
-            raise ValueError(wanted) from None
-        if given.size == 0:
-            raise ValueError("eligible is empty: at least one arm must be eligible")
-        if given.dtype == bool:
-            if given.shape != (self.n_arms,):
-                raise ValueError(f"eligible must have shape ({self.n_arms},) as a mask, got {given.shape}")
-            if not given.any():
-                raise ValueError("eligible is False for every arm: at least one arm must be eligible")
-            return np.ascontiguousarray(given)
-        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-            raise ValueError(wanted)
-        if given.min() < 0 or given.max() >= self.n_arms:
-            wrong = given.min() if given.min() < 0 else given.max()
-            raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {self.n_arms - 1}")
-        if np.unique(given).size < given.size:
-            raise ValueError("eligible lists an arm twice: list each arm once, or give a mask of booleans")
-        mask = np.zeros(self.n_arms, bool)
-        mask[given] = True
-        return mask
+        return checks.contexts(contexts, self.n_arms, self.dim)
 
     def _offer(self, contexts: np.ndarray, eligible: np.ndarray) -> Offer:
         retry = arm_to_retry(self._made, self.n_arms)
@@ -423,15 +366,3 @@ class Agent:
     def __reduce__(self) -> Any:
         """Pickle and copy in the saved form."""
         return type(self).load, (saving.in_memory(self), self.policy)
-
-
-def _finite_reward(reward: Any) -> float:
-    try:
-        if isinstance(reward, str | bytes):
-            raise TypeError
-        number = float(reward)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"reward must be a number, not {checks.shown(reward)}") from None
-    if not abs(number) <= checks.LARGEST:
-        raise ValueError(f"reward must be finite, not {number} (at most {checks.LARGEST:g} in size)")
-    return number

@@ -226,3 +226,77 @@ def free_memory() -> float:
         if found:
             free = min(free, unit * int(found[1]))
     return free
+
+
+# ------------------------------------------------------------------------------------------- decisions and rewards
+
+
+def contexts(value: Any, n_arms: int, dim: int) -> np.ndarray:
+    """A C-ordered (K, d) array of float64, from (K, d) or (d,) for all arms. Compiled code checks that it is finite."""
+    shape = (n_arms, dim)
+    if type(value) is np.ndarray and value.shape == shape and value.dtype == np.float64 and value.flags.carray:
+        return value
+    array: np.ndarray = numbers("contexts", value)
+    array = np.require(array, np.float64, ["C", "A", "W"])
+    if array.shape == shape:
+        return array
+    if array.shape == (dim,):
+        return np.ascontiguousarray(np.broadcast_to(array, shape))
+    if array.ndim == 2 and array.shape[0] == n_arms:
+        raise ValueError(f"contexts have {array.shape[1]} features per arm, but this agent has dim={dim}")
+    if array.ndim == 2 and array.shape[1] == dim:
+        raise ValueError(f"contexts have {array.shape[0]} rows, but this agent has n_arms={n_arms}")
+    raise ValueError(f"contexts must have shape ({n_arms}, {dim}), or ({dim},) shared by all arms, got {array.shape}")
+
+
+def eligible(value: Any, n_arms: int) -> np.ndarray:
+    """A mask (K,) of the eligible arms, from a mask or a list of arms."""
+    wanted = f"eligible must be a mask of {n_arms} booleans or a list of arms, got {shown(value)}"
+    try:
+        given = numbers("eligible", value)
+    except ValueError:
+        raise ValueError(wanted) from None
+    if given.size == 0:
+        raise ValueError("eligible is empty: at least one arm must be eligible")
+    if given.dtype == bool:
+        if given.shape != (n_arms,):
+            raise ValueError(f"eligible must have shape ({n_arms},) as a mask, got {given.shape}")
+        if not given.any():
+            raise ValueError("eligible is False for every arm: at least one arm must be eligible")
+        return np.ascontiguousarray(given)
+    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(wanted)
+    if given.min() < 0 or given.max() >= n_arms:
+        wrong = given.min() if given.min() < 0 else given.max()
+        raise ValueError(f"arm {wrong} in eligible is unknown: this agent has arms 0 to {n_arms - 1}")
+    if np.unique(given).size < given.size:
+        raise ValueError("eligible lists an arm twice: list each arm once, or give a mask of booleans")
+    mask = np.zeros(n_arms, bool)
+    mask[given] = True
+    return mask
+
+
+def arms(value: Any, n: int, n_arms: int) -> np.ndarray:
+    """(n,) numbers of arms."""
+    given = numbers("arms", value)
+    if given.shape != (n,) or not (np.issubdtype(given.dtype, np.integer) or n == 0):
+        raise ValueError(
+            f"arms must be {n} whole numbers, one for each reward, got shape {given.shape} of {given.dtype}"
+        )
+    if n and not (given.min() >= 0 and given.max() < n_arms):
+        wrong = given.min() if given.min() < 0 else given.max()
+        raise ValueError(f"arm {wrong} is unknown: this agent has arms 0 to {n_arms - 1}")
+    return given.astype(np.int64)
+
+
+def reward(value: Any) -> float:
+    """A finite number."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"reward must be a number, not {shown(value)}") from None
+    if not abs(number) <= LARGEST:
+        raise ValueError(f"reward must be finite, not {number} (at most {LARGEST:g} in size)")
+    return number
