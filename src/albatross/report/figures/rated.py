@@ -37,8 +37,9 @@ LOOKS = {
             "albatross": "Albatross, given nothing",
         }.items()
     },
-    "uniform": Look("uniform", style.GREY, "dot", quiet=True),  # black would vanish on a dark page
+    "uniform": Look("uniform", COLOURS["uniform"], "dot", quiet=True),
 }
+_ON_PAGE = {**LOOKS, "uniform": LOOKS["uniform"]._replace(colour=style.GREY)}  # black would vanish on a dark page
 Rows = Mapping[str, np.ndarray]
 
 
@@ -107,7 +108,7 @@ def reward_plots(content: Content) -> list[plots.Plot]:
     found = []
     for (source, mode), title in _places(content.rows).items():
         grid, rates = _rates(content.rows, source, mode, lambda rounds: np.geomspace(100.0, rounds[-1], 80))
-        data = [trace for policy, each in rates.items() for trace in plots.policy_band(grid, each, LOOKS[policy])]
+        data = [trace for policy, each in rates.items() for trace in plots.policy_band(grid, each, _ON_PAGE[policy])]
         reward = plots.axis("reward / uniform play's", rangemode="tozero")
         found.append(plots.Plot(title, data, plots.layout(plots.log_axis("round", grid), reward, hovermode="x")))
     return found
