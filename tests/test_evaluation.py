@@ -504,7 +504,7 @@ def test_predictions_must_be_of_every_arm():
         (policies.Greedy(), {"trials": 0}, ValueError, "trials must be"),
         (policies.Greedy(), {"draws": 0}, ValueError, "draws must be"),
         (policies.Greedy(), {"seed": -1}, ValueError, "seed must be"),
-        (np.full((400, 2), 0.5), {}, ValueError, "of 2 arms, the log has 3"),
+        (np.full((400, 2), 0.5), {}, ValueError, "have 2 columns, but the log has 3 arms"),
         (np.full((4, 3), 1 / 3), {}, ValueError, r"probabilities must have shape \(400, any\)"),
         ("greedy", {}, TypeError, "neither a policy nor an array of probabilities"),
     ],

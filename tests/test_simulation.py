@@ -343,8 +343,7 @@ def test_an_error_inside_a_trial_comes_out(workers):
 
 
 LONG_RUN = """
-import albatross.simulation as simulation
-from albatross import environments, policies
+from albatross import environments, parallel, policies, simulation
 
 env = environments.Mixture(n_arms=20, dim=50)
 simulation.simulate(policies.Uniform(), env, horizon=10, trials=2, workers={workers})  # compiled by now
@@ -356,18 +355,18 @@ except KeyboardInterrupt:
 """
 
 ANNOUNCE = """
-function = simulation.{name}
+function = {module}.{name}
 
 def announce(*args, **options):
-    simulation.{name} = function
+    {module}.{name} = function
     print("playing", flush=True)
     return function(*args, **options)
 
-simulation.{name} = announce
+{module}.{name} = announce
 """
 
 INTERRUPT_THE_SECOND = """
-class Pool(simulation.ThreadPoolExecutor):
+class Pool(parallel.ThreadPoolExecutor):
     submitted = 0
 
     def submit(self, *args):
@@ -377,7 +376,7 @@ class Pool(simulation.ThreadPoolExecutor):
             raise KeyboardInterrupt
         return super().submit(*args)
 
-simulation.ThreadPoolExecutor = Pool
+parallel.ThreadPoolExecutor = Pool
 """
 
 
@@ -392,9 +391,9 @@ def long_run_ends(script: str, *, interrupt: bool) -> None:
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize(("workers", "name"), [(1, "draw"), (2, "wait")])
-def test_ctrl_c_ends_a_long_run_at_once(workers, name):
-    script = LONG_RUN.format(workers=workers, moment=ANNOUNCE.format(name=name))
+@pytest.mark.parametrize(("workers", "module", "name"), [(1, "simulation", "draw"), (2, "parallel", "wait")])
+def test_ctrl_c_ends_a_long_run_at_once(workers, module, name):
+    script = LONG_RUN.format(workers=workers, moment=ANNOUNCE.format(module=module, name=name))
     long_run_ends(script, interrupt=True)
 
 
