@@ -60,6 +60,7 @@ def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(opened):
         assert page.locator("section.panel").count() == 13
         assert page.locator(f"section.panel:has({drawn})").count() == 13
         assert page.locator(drawn).count() == drawings.count()
+        assert drawings.first.bounding_box()["y"] < 900  # on the first screen
         page.emulate_media(color_scheme="dark")
         page.wait_for_timeout(200)
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

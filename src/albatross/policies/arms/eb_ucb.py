@@ -31,7 +31,14 @@ LATEST, SMALLEST = 0, 1  # places in the bounds
 
 @policy
 class EBUCB:
-    """Empirical-bound UCB (Suder and Laber 2025), with one noise level for all arms."""
+    """Empirical-bound UCB (Suder and Laber 2025), with one noise level for all arms.
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(EBUCB(norm_bound=10.0, sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    11.3
+    """
 
     norm_bound: Positive = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
     sigma: Positive = 1.0  #: standard deviation of the noise

@@ -21,7 +21,14 @@ class Sampling:
 
 @policy
 class LinTS(OnRidge, Sampling):
-    """Linear Thompson sampling (Agrawal and Goyal 2013, Algorithm 1)."""
+    """Linear Thompson sampling (Agrawal and Goyal 2013, Algorithm 1).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(LinTS(sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    6.8
+    """
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     ridge: Positive = 1.0  #: sigma^2 over the prior variance

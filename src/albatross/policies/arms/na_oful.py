@@ -28,7 +28,14 @@ from albatross.protocol import diagnostics, init, resolve, score
 
 @policy
 class NAOFUL(OnSchedule):
-    """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022)."""
+    """Norm-agnostic OFUL (Gales, Sethuraman and Jun 2022).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(NAOFUL(sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    11.5
+    """
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability

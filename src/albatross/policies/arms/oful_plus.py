@@ -44,7 +44,14 @@ class EuclideanBall:
 
 @policy
 class OFULPlus(EuclideanBall):
-    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); given the true norm, the paper's oracle."""
+    """OFUL+ (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 1); given the true norm, the paper's oracle.
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(OFULPlus(norm_bound=3.0, sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    42.1
+    """
 
 
 class Residual(NamedTuple):

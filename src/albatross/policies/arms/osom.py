@@ -25,7 +25,14 @@ from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_s
 
 @policy
 class OSOM(EuclideanBall):
-    """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1)."""
+    """OSOM, a reconstruction (Chatterji, Muthukumar and Bartlett 2020, Algorithm 1).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(OSOM(norm_bound=3.0, sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    111.9
+    """
 
     ball: Any = derived()  # OFUL+, the complex model
 

@@ -34,7 +34,14 @@ _LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared a
 
 @policy
 class SFOFUL(OnSchedule):
-    """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1."""
+    """Norm-free OFUL, on the exact set of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1.
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(SFOFUL(sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    13.7
+    """
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability

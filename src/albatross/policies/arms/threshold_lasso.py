@@ -28,7 +28,14 @@ from albatross.protocol import init
 
 @policy
 class ThresholdLasso(GreedyLasso):
-    """The thresholded lasso bandit (Ariu, Abe and Proutiere 2022, Algorithm 1)."""
+    """The thresholded lasso bandit (Ariu, Abe and Proutiere 2022, Algorithm 1).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(ThresholdLasso(), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    8.4
+    """
 
     penalty: Positive = 0.02  #: lambda_0, the penalty's factor that does not change with t
     bias_ridge: Positive = 1.0  #: weight of the penalty on biases

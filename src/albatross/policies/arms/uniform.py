@@ -13,7 +13,14 @@ from albatross.protocol import Choice, init, noise_size, select, update
 
 @policy
 class Uniform:
-    """Uniform play (folklore; the control of every study)."""
+    """Uniform play (folklore; the control of every study).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(Uniform(), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    451.6
+    """
 
 
 class UniformState(NamedTuple):

@@ -56,7 +56,14 @@ _REASONS = {
 
 @policy
 class ALBDim(AroundBallFit):
-    """ALB-Dim on the unit ball (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 2)."""
+    """ALB-Dim on the unit ball (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 2).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Ball(dim=4, theta=[0.8, 0.0, 0.0, 0.6], noise_sd=0.1)
+    >>> run = simulate(ALBDim(sigma=0.1, first_phase=25), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    16.2
+    """
 
     first_phase: Rounds | None = None  #: T_0, rounds of the first phase; None: 20 d
     delta: Probability = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...

@@ -25,7 +25,14 @@ _FOR_EVER = 2**53
 
 @policy
 class ExploreThenCommit(OnBall):
-    """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1)."""
+    """Explore, then commit to a sparse least squares fit (after Hao, Lattimore and Wang 2020, Algorithm 1).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Ball(dim=4, theta=[0.8, 0.0, 0.0, 0.6], noise_sd=0.1)
+    >>> run = simulate(ExploreThenCommit(sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    46.8
+    """
 
     horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
     sigma: Positive = 1.0  #: standard deviation of the noise

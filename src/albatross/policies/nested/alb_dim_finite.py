@@ -55,7 +55,14 @@ _REASONS = {
 
 @policy
 class ALBDimFinite:
-    """ALB-Dim for finitely many arms (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 3)."""
+    """ALB-Dim for finitely many arms (Ghosh, Sankararaman and Ramchandran 2021, Algorithm 3).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Nested(n_arms=5, dims=(2, 6), true_dim=2, noise_sd=0.1)
+    >>> run = simulate(ALBDimFinite(dims=(2, 6), sigma=0.1, inner="linucb"), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    39.9
+    """
 
     dims: Dims  #: features of the nested maps, the last all features
     first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature

@@ -19,7 +19,14 @@ def _check_policy(name: str, value: Any) -> None:
 
 @policy
 class FirstFeatures:
-    """A policy on one of nested feature maps, the first `dim` features (Foster, Krishnamurthy and Luo 2019)."""
+    """A policy on one of nested feature maps, the first `dim` features (Foster, Krishnamurthy and Luo 2019).
+
+    >>> from albatross import environments, policies, simulate
+    >>> env = environments.Nested(n_arms=5, dims=(2, 6), true_dim=2, noise_sd=0.1)
+    >>> run = simulate(FirstFeatures(policy=policies.LinUCB(biases=False), dim=2), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    0.5
+    """
 
     policy: Annotated[Any, Option(_check_policy)]  #: any policy for finitely many arms
     dim: AtLeastOne  #: features that it sees

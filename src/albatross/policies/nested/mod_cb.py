@@ -52,7 +52,14 @@ _FEWEST = 20  # samples of a test
 
 @policy
 class ModCB:
-    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base."""
+    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base.
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Nested(n_arms=5, dims=(2, 6), true_dim=2, noise_sd=0.1)
+    >>> run = simulate(ModCB(dims=(2, 6)), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    107.9
+    """
 
     dims: Dims  #: features of the nested maps, the last all features
     delta: Probability = 0.1  #: the tests may err with this probability

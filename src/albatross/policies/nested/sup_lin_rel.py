@@ -27,7 +27,14 @@ _ENOUGH = 1.0 - 1e-9  # least eigenvalue to trust: one that is 1 must not fall b
 
 @policy
 class SupLinRel(Staged):
-    """SupLinRel (Auer 2002, Figure 3)."""
+    """SupLinRel (Auer 2002, Figure 3).
+
+    >>> from albatross import environments, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1, biases=[0.0] * 5)
+    >>> run = simulate(SupLinRel(sigma=0.1), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    65.9
+    """
 
     horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
     delta: Probability = 0.1  #: the confidence set may fail with this probability

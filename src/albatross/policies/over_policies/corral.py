@@ -46,7 +46,15 @@ def _check_range(name: str, value: Any) -> tuple[float, float]:
 
 @policy
 class Corral(OverPolicies):
-    """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1)."""
+    """Corral over base policies (Agarwal, Luo, Neyshabur and Schapire 2017, Algorithm 1).
+
+    >>> from albatross import environments, policies, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> corral = Corral(bases=(policies.LinUCB(), policies.UCB()), reward_range=(-3.0, 3.0))
+    >>> run = simulate(corral, env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    78.9
+    """
 
     bases: Policies  #: policies of any kinds
     horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given

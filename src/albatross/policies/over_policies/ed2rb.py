@@ -19,7 +19,14 @@ from albatross.protocol import update
 
 @policy
 class ED2RB(D3RB):
-    """ED2RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1); all but `update` is D3RB's."""
+    """ED2RB over base policies (Pacchiano, Dann and Gentile 2024, Algorithm 1); all but `update` is D3RB's.
+
+    >>> from albatross import environments, policies, simulate
+    >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1)
+    >>> run = simulate(ED2RB(bases=(policies.LinUCB(), policies.UCB())), env, horizon=300, seed=0)
+    >>> round(run.regret[0, -1].item(), 1)
+    60.1
+    """
 
 
 @update.register

@@ -9,6 +9,7 @@ import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, experiment, question, statement
 from albatross.report.claims.measuring import ABOVE_1, at_most, mean, ratio, regret_ratios, share
+from albatross.report.wording import short
 from albatross.store.results import Stored
 
 CHANGE = (
@@ -146,7 +147,7 @@ def converges(stored: Stored) -> list[Reading]:
     def left(norm: float, bounds: np.ndarray) -> Measured:
         last = bounds.shape[1]
         errors = np.abs(bounds - norm)
-        what = f"norm {norm:g}, b_{last} = {bounds[:, -1].mean():.3g}"
+        what = f"norm {norm:g}, b_{last} = {short(float(bounds[:, -1].mean()))}"
         return mean(what, 100.0 * errors[:, -1] / errors[:, 0], at_most(100.0 * (last / 2**last) / 0.5))
 
     return _three_readings(stored, left)
