@@ -48,7 +48,7 @@ def opened(request, browser, addresses):
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("requestfailed", lambda sent: wrong.append(f"failed: {sent.url}"))
     page.on("request", lambda sent: None if sent.url.startswith(("file:", "data:")) else wrong.append(sent.url))
-    page.goto(addresses[name], wait_until="load")
+    page.goto(addresses[name], wait_until="load", timeout=120_000)  # a busy machine takes its time
     yield name, page, wrong
     page.close()
 
