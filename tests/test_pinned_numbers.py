@@ -7,6 +7,7 @@ same bit for bit; on another, sums in another order may differ in the last digit
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,14 @@ def numbers(name: str) -> dict[str, float]:
     for _ in range(120):
         decision = agent.select(*offered(name, rng))
         agent.update(decision, float(rng.standard_normal()))
-    return {"regret": float(run.regret[-1, -1]), "score": decision.score}
+    return {"regret": float(run.regret[-1, -1]), "score": float(decision.score)}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_seed_gives_the_numbers_that_it_always_gave(name):
+    assert name in PINNED, f"add to pinned_numbers.json what `python test_pinned_numbers.py {name}` prints"
     assert numbers(name) == pytest.approx(PINNED[name], rel=1e-9, abs=1e-9)
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: numbers(name) for name in VARIANTS}, indent=1))
+    print(json.dumps({name: numbers(name) for name in sys.argv[1:] or VARIANTS}, indent=1))
