@@ -539,3 +539,10 @@ def test_rows_that_the_log_does_not_have_are_refused_by_name(wrong):
     for name in ("trained_on", "rows"):
         with pytest.raises(ValueError, match=rf"{name} must be row numbers from 0 to 3, a mask or a slice, not"):
             probabilities(policies.Greedy(), env, **{"trained_on": [0], "rows": [1], name: wrong})
+
+
+@pytest.mark.parametrize("rows", [None, True, [[0, 1], [2, 3]], "0", 1e9])
+def test_rows_that_are_no_list_mask_or_slice_are_refused(rows):
+    log = Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 1], propensities=[0.5] * 4)
+    with pytest.raises(ValueError, match="trained_on must be row numbers from 0 to 3, a mask or a slice"):
+        probabilities(policies.Greedy(), log, trained_on=rows, rows=[3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -94,11 +93,28 @@ def test_a_damaged_file_is_compiled_again(copy, as_it_was):
     assert play(copy)[0] == as_it_was
 
 
+def test_a_file_with_a_damaged_page_is_compiled_again(copy, as_it_was):
+    for path in (copy / "cache" / "machine-code").iterdir():
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2 : len(content) // 2 + 4_096] = bytes(4_096)
+        path.write_bytes(content)
+    assert play(copy)[0] == as_it_was
+
+
+def test_code_is_not_kept_if_its_sources_were_edited_after_they_were_imported(copy, as_it_was):
+    source = copy / "src" / "albatross" / "policies" / "arms" / "ucb.py"
+    later = f"import pathlib; path = pathlib.Path({str(source)!r}); path.write_text(path.read_text() + '# later')"
+    env = {**os.environ, "ALBATROSS_CACHE": str(copy / "other"), "PYTHONPATH": str(copy / "src")}
+    script = PLAY.replace("policy = eval", f"import time; time.sleep(0.1); {later}; policy = eval")
+    assert float(processes.run([sys.executable, "-c", script, "UCB()"], env=env, check=True).stdout) == as_it_was
+    assert not [name for name in os.listdir(copy / "other" / "machine-code") if ".play-" in name]
+
+
 def test_past_its_size_the_files_that_were_not_used_for_longest_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_code, "folder", lambda: tmp_path)
     monkeypatch.setattr(machine_code, "MOST_BYTES", 250)
     for age, name in enumerate(["new", "old", "older"]):
-        (tmp_path / name).write_bytes(pickle.dumps(bytes(80)))
+        (tmp_path / name).write_bytes(bytes(100))
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     machine_code._read(tmp_path / "older")  # which is a use
     machine_code._make_room.cache_clear()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import time
 from functools import cache
 from pathlib import Path
 
+_IMPORTED = time.time_ns()
 _ROOT = Path(__file__).parent
 _NAME = _ROOT.name
 _IMPORT = re.compile(rf"^[ \t]*from[ \t]+({_NAME}[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n(]+)", re.MULTILINE)
@@ -42,6 +44,12 @@ def digest(*modules: str) -> str:
     files = sorted({path for module in modules for path in closure(module)})
     content = b"".join(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0" for path in files)
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def unchanged(*modules: str) -> bool:
+    """Whether these sources, and those that they depend on, are still the ones that this process imported."""
+    files = {path for module in modules for path in closure(module)}
+    return all(max(found.st_mtime_ns, found.st_ctime_ns) <= _IMPORTED for found in map(Path.stat, files))
 
 
 @cache

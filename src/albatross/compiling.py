@@ -18,7 +18,7 @@ from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
-from albatross.closure import digest
+from albatross.closure import digest, unchanged
 from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
 from albatross.machine_code import MachineCode
 
@@ -56,7 +56,12 @@ class compiled:
         for kind in _classes_in(arguments):
             modules.add(kind.__module__)
             modules.update(*(_REGISTERED.get(parent, ()) for parent in kind.__mro__))
-        return digest(*sorted(modules)) if all(map(_is_ours, modules)) else None
+        if not all(map(_is_ours, modules)):
+            return None
+        try:  # an edit since the import would be hashed, but not compiled
+            return digest(*sorted(modules)) if unchanged(*modules) else None
+        except (OSError, UnicodeDecodeError):  # no sources: an archive, or an installation without them
+            return None
 
     def __call__(self, *args: Any) -> Any:
         return self._dispatcher(*args)

@@ -28,6 +28,8 @@ from numba.core.serialize import dumps
 from albatross.cache import private_folder
 
 MOST_BYTES = 500_000_000  # in the folder; past this, files that were not used for longest are removed
+not_kept = list[str]()  # files that could not be written
+_CHECKSUM = 32  # bytes of a hash before the content of a file
 _RECENT = 86_400  # seconds in which a file's last use need not be noted again
 _PATIENCE = 2.0  # seconds of compiling before a line says so
 _VERSIONS = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
@@ -62,8 +64,11 @@ class MachineCode(_Cache):
         """The compiled function for these types of arguments, or None."""
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
-        found = path and _read(path)
-        return found and CompileResult._rebuild(target_context, *found)
+        content = path and _read(path)
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(content)) if content else None
+        except Exception:  # code of another build of Numba may raise anything; the function is compiled again
+            return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a function that was just compiled."""
@@ -80,18 +85,16 @@ class MachineCode(_Cache):
         return place / f"{name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 
-def _read(path: Path) -> Any:
-    """What is in the file; None if there is none, or if it cannot be read."""
+def _read(path: Path) -> bytes | None:
+    """Return the content of the file; None if it cannot be read or is damaged."""
     try:
         content = path.read_bytes()
         if time.time() - path.stat().st_mtime > _RECENT:
             os.utime(path)
     except OSError:
         return None
-    try:
-        return pickle.loads(content)
-    except Exception:  # a damaged file may raise anything; the function is compiled again
-        return None
+    checksum, content = content[:_CHECKSUM], content[_CHECKSUM:]
+    return content if hashlib.sha256(content).digest() == checksum else None
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -99,9 +102,10 @@ def _write(path: Path, content: bytes) -> None:
     _make_room()
     unfinished = path.with_name(f"unfinished-{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        unfinished.write_bytes(content)
+        unfinished.write_bytes(hashlib.sha256(content).digest() + content)
         unfinished.replace(path)
     except OSError:
+        not_kept.append(path.name)
         with contextlib.suppress(OSError):
             unfinished.unlink()
 
@@ -116,8 +120,8 @@ def _make_room() -> None:
     if place is None:
         return
     files = list[tuple[float, int, str]]()
-    for each in os.scandir(place):
-        with contextlib.suppress(OSError):  # another process may remove it meanwhile
+    with contextlib.suppress(OSError):  # another process may remove a file, or the folder, meanwhile
+        for each in os.scandir(place):
             found = each.stat()
             files.append((found.st_mtime, found.st_size, each.path))
     size = sum(size for _, size, _ in files)

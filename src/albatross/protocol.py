@@ -146,9 +146,9 @@ def on_ball(policy: Any) -> bool:
 def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
     """Prepare a simulation on the unit ball: the state to play with, and theta* as the simulation keeps it.
 
-    Called before the first round. What is tracked stands beside the state and never in it: `select` and `update` do not
-    see theta*. A policy that knows its actions in a basis of its own may leave the world's axes out of its state and
-    have theta* follow its basis instead: it registers `track`, `mean_reward` and `update_tracking`.
+    Called before the first round. What is tracked stands beside the state: a policy that registers `track` is trusted
+    not to keep theta* in its state. A policy that knows its actions in a basis of its own may leave the axes out
+    of its state and have theta* follow its basis instead: it registers `track`, `mean_reward` and `update_tracking`.
     """
     return state, theta[None, :]
 

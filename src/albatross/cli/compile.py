@@ -38,6 +38,8 @@ def compile_policies(names: tuple[str, ...]) -> None:
             bar.update(task, description=f"compiling {name}")
             _use(policy)
             bar.advance(task)
+    if machine_code.not_kept:
+        raise ValueError(f"{len(machine_code.not_kept)} files could not be written to {folder}: is the disk full?")
     click.echo(f"{', '.join(policies)}: compiled in {folder}")
 
 

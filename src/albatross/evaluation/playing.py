@@ -241,11 +241,13 @@ def probabilities(
 def _rows(name: str, value: Any, env: Logged) -> np.ndarray:
     """Return row numbers (m,) from numbers, a mask or a slice."""
     try:
-        return np.atleast_1d(np.arange(env.length)[value])
+        rows = np.arange(env.length)[value]
     except (IndexError, TypeError):
-        raise ValueError(
-            f"{name} must be row numbers from 0 to {env.length - 1}, a mask or a slice, not {checks.shown(value)}"
-        ) from None
+        rows = None
+    if rows is None or value is None or isinstance(value, bool | np.bool_) or rows.ndim > 1:
+        wanted = f"row numbers from 0 to {env.length - 1}, a mask or a slice"
+        raise ValueError(f"{name} must be {wanted}, not {checks.shown(value)}")
+    return np.atleast_1d(rows)
 
 
 def trained(policy: Any, env: Logged, rows: np.ndarray, rng: np.random.Generator, pace: Pace) -> Learner:

@@ -29,10 +29,13 @@ def why_again(panel: Panel, *, trials: int, seed: int, out: Path) -> str:
 def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
     """Run a panel and store it; returns the summary."""
     out.mkdir(parents=True, exist_ok=True)
-    begun = time.perf_counter()
+    begun, identity = (
+        time.perf_counter(),
+        identity_of(panel, trials=trials, seed=seed),
+    )  # of the sources as they are now
     outcome = panel.run(panel.settings, trials=trials, seed=seed)
     summary = {
-        **signed(identity_of(panel, trials=trials, seed=seed)),
+        **signed(identity),
         "policies": outcome.policies,
         "elapsed_s": round(time.perf_counter() - begun, 2),
     }

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -124,8 +125,10 @@ def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, n
 def _remove_old_leavings(out: Path) -> None:
     """Of runs that were killed; none takes an hour to write a panel."""
     for path in out.glob(f"{_ASIDE}*"):
-        if path.stat().st_mtime < time.time() - 3_600.0:
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            old = path.is_dir() and path.stat().st_mtime < time.time() - 3_600.0
+            if old and all(each.name in FILES for each in path.iterdir()):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def file_name(title: str) -> str:

@@ -165,3 +165,8 @@ def mean_reward_around(policy: AroundBallFit, state, choice, tracked):
 @update.register
 def update_around(policy: AroundBallFit, state, choice, reward, n):
     update_tracking(policy, state, choice, reward, n, nothing_tracked(state.inner.fit))
+
+
+@check_state.register
+def check_state_around(policy: AroundBallFit, state):
+    check_state(policy.inner, state.inner)

@@ -23,7 +23,6 @@ from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.on_ball import AroundBallFit, BallState
 from albatross.protocol import (
     Choice,
-    check_state,
     diagnostics,
     hold,
     init,
@@ -137,11 +136,6 @@ def commit(policy, state, tracked):
     reset(policy.inner._replace(support=support), state.inner)
     start_tracking(tracked, support)
     state.clock[_COMMITTED] = 1
-
-
-@check_state.register
-def check_state_sl_ucb(policy: SLUCB, state):
-    check_state(policy.inner, state.inner)
 
 
 @diagnostics.register
