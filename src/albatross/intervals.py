@@ -40,7 +40,7 @@ def deviation_interval(values: np.ndarray) -> tuple[float, float]:
 def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
     """(trials,) slopes of lines on log axes, from regret (trials, len(x)): regret is about x to that power.
 
-    One line a trial, because values of one trial share their luck.
+    One row per trial, because values of one trial share their luck.
 
     >>> exponents(np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0], [1.0, 1.0, 1.0]])).round(9).tolist()
     [0.5, 0.0]

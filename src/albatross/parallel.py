@@ -45,7 +45,7 @@ _BARS: ContextVar[bool] = ContextVar("bars", default=True)
 
 @contextmanager
 def without_bars() -> Iterator[None]:
-    """No bars in here, unless they are asked for: somebody draws one for the whole."""
+    """Hide nested progress bars unless they are asked for."""
     token = _BARS.set(False)
     try:
         yield

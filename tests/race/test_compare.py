@@ -140,7 +140,7 @@ def test_policies_inside_policies_are_written_with_their_classes():
 
 
 def test_what_a_policy_must_be_told_is_said():
-    with pytest.raises(ValueError, match="alb-dim-finite must be told 'dims'"):
+    with pytest.raises(ValueError, match="alb-dim-finite needs 'dims'"):
         build("alb-dim-finite", KNOWN)
     with pytest.raises(ValueError, match="LinUCB has no parameter 'beta'"):
         build("ed2rb(bases=(LinUCB(beta=2), UCB()))", KNOWN)

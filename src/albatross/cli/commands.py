@@ -17,7 +17,7 @@ from albatross.cli.reproduce import reproduce
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package.__version__, prog_name="albatross")
 def albatross() -> None:
-    """Linear bandits whose difficulty nobody knows beforehand."""
+    """Linear bandits of unknown difficulty."""
 
 
 for _command in (reproduce, report, compare, evaluate, race, policies, compile_policies):

@@ -55,7 +55,7 @@ _FOR_ENV = {
     type=click.FloatRange(min=0, min_open=True),
     default=0.12,
     show_default=True,
-    help="Ball: least magnitude.",
+    help="Ball: smallest nonzero magnitude.",
 )
 @click.option(
     "--theta-norm",
@@ -65,7 +65,11 @@ _FOR_ENV = {
     help="Mixture, nested: norm of theta*.",
 )
 @click.option(
-    "--noise-sd", type=click.FloatRange(min=0, min_open=True), default=0.5**0.5, show_default="sqrt(0.5)", help="Noise."
+    "--noise-sd",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.5**0.5,
+    show_default="sqrt(0.5)",
+    help="Standard deviation of the noise.",
 )
 @click.option(
     "--norm-bound",
@@ -78,7 +82,11 @@ _FOR_ENV = {
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("compare.png"), show_default=True, help="The figure."
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("compare.png"),
+    show_default=True,
+    help="Output file of the figure.",
 )
 @click.pass_context
 @plainly
@@ -100,7 +108,7 @@ def compare(
     seed: int,
     out: Path,
 ) -> None:
-    """Race policies on the same contexts and noise."""
+    """Compare policies on the same contexts and noise."""
     from albatross import simulate
     from albatross.policies.in_words import build, split_names
     from albatross.race import compare as comparison

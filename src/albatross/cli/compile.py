@@ -13,7 +13,7 @@ from albatross.cli.plainly import plainly
 @click.argument("names", metavar="[POLICY]...", nargs=-1)
 @plainly
 def compile_policies(names: tuple[str, ...]) -> None:
-    """Compile policies beforehand, for an image or a service, so that nobody waits for the first decision.
+    """Compile policies beforehand, for an image or a service, so that the first decision is fast.
 
     Policies are named as in `albatross policies`, with parameters in parentheses; without any, the default ones of
     agents are compiled. Machine code is kept for agents, fleets and simulations with any number of arms and features,

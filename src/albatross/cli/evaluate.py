@@ -22,7 +22,7 @@ from albatross.cli.plainly import new_console, plainly, printable, with_notes
     "--items",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     default=None,
-    help="A table of the actions' own features, one row an action.",
+    help="A table of the actions' own features, one row per action.",
 )
 @click.option(
     "--arms",
@@ -32,19 +32,29 @@ from albatross.cli.plainly import new_console, plainly, printable, with_notes
     "the round's features, with coefficients for each action; nothing.  [default: products if the actions have "
     "features, else disjoint if the rounds have, else biases]",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Parts to learn from and test.")
 @click.option(
-    "--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Replays; all but the first shuffle."
+    "--folds", type=click.IntRange(min=2), default=2, show_default=True, help="Number of cross-validation folds."
 )
 @click.option(
-    "--draws", type=click.IntRange(min=1), default=20, show_default=True, help="Of a policy's randomness, a round."
+    "--trials",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of replays; all but the first shuffle the log.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Draws per round for the probabilities of a randomised policy.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
 @plainly
 def evaluate(
     log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int
 ) -> None:
-    """Estimate from a LOG of somebody's decisions what other policies would have earned.
+    """Estimate from a LOG of decisions what other policies would have earned.
 
     LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
     Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.

@@ -11,7 +11,7 @@ from albatross.cli.plainly import new_console, plainly
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="A few problems, in short.")
+@click.option("--quick", is_flag=True, help="A few problems with short horizons.")
 @click.option(
     "--policies",
     "names",

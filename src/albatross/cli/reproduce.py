@@ -27,8 +27,8 @@ from albatross.cli.plainly import new_console, plainly
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     default=None,
-    help="Of your own: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table of "
-    "ratings (user, item, rating).",
+    help="Your own data: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table "
+    "of ratings (user, item, rating).",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
@@ -43,9 +43,9 @@ def reproduce(
     ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
     estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
     of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
-    figure); e-literal, panel e without the change that makes it come out (some minutes, not with --quick); race, the
-    quick form of `albatross race`. What is in the output folder already, made by the same code with the same settings,
-    is not run again: stop it with Ctrl-C and go on later.
+    figure); e-literal, panel e without the change that reproduces the paper's figure (some minutes, not with --quick);
+    race, the quick form of `albatross race`. What is in the output folder already, made by the same code with the same
+    settings, is not run again: stop it with Ctrl-C and go on later.
     """
     from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users

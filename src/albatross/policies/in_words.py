@@ -56,7 +56,7 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
     name, rest = call_parts(text)
     if name == "oracle":
         if "oracle" not in known:
-            raise ValueError("there is no oracle here: only `albatross compare` knows what to tell one")
+            raise ValueError("there is no oracle here: oracles exist only in `albatross compare`")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
     if name not in CATALOGUE:
         raise ValueError(f"there is no policy {checks.shown(name)}{_instead(name)}")
@@ -94,7 +94,7 @@ def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, A
         key for key, field in fields.items() if field.default is dataclasses.MISSING and key not in {**filled, **given}
     ]
     if missing:
-        raise ValueError(f"{name} must be told {missing[0]!r}: write {name}({missing[0]}=...)")
+        raise ValueError(f"{name} needs {missing[0]!r}: write {name}({missing[0]}=...)")
     try:
         return kind(**{**filled, **given})
     except (TypeError, OverflowError) as error:  # a number too large for a float, say

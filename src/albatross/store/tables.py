@@ -37,7 +37,7 @@ def _database() -> Any:
 
 @contextmanager
 def _in_words(path: Path) -> Iterator[None]:
-    """What goes wrong between a database and this Parquet file is said in words."""
+    """Raise DuckDB's errors as one sentence."""
     try:
         with ctrl_c():
             yield

@@ -116,7 +116,7 @@ class Result(NamedTuple):
 
 
 def judge(claim: Claim, stored: Stored) -> Result:
-    """The verdict on one claim: the letter or, with its change stated, the default reading may bear it out."""
+    """The verdict on one claim: a claim holds literally, or in the default reading with a stated change."""
     readings = [reading for reading in claim.measure(stored) if reading.measured]
     if not readings:
         verdict = MISSING

@@ -68,7 +68,7 @@ def slope(what: str, x: np.ndarray, regret: np.ndarray, wanted: Range) -> Measur
 
 
 def exact(what: str, value: float, wanted: Range) -> Measured:
-    """A number that no luck is in."""
+    """A deterministic number."""
     return Measured(what, value, value, value, wanted)
 
 
