@@ -51,7 +51,7 @@ class Number:
 class Category:
     """One of several values: one indicator per listed value, or hashed into a number of buckets."""
 
-    values: tuple[Any, ...] = ()  #: texts or whole numbers
+    values: Sequence[Any] = ()  #: texts or whole numbers
     other: bool = False  #: whether values that are not listed share an indicator; otherwise they are refused
     buckets: int = 0  #: number of buckets of a hashed category, instead of values
     of: Whose = "arm"  #: "arm" or "situation"

@@ -18,7 +18,7 @@ from albatross import checks
 from albatross.confidence import bias_widths
 from albatross.linalg.vectors import row_norms, times
 from albatross.options import derived, parameters, policy
-from albatross.picking import pick_best
+from albatross.picking import by_row, pick_best
 from albatross.policies.arms.oful_plus import EuclideanBall, OFULPlus, OFULPlusState, ball_radius, biases
 from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_size, update
 
@@ -66,10 +66,11 @@ def tag_size_osom(policy: OSOM):
 @select.register
 def select_osom(policy: OSOM, state, offer, noise):
     fit, ball = state.complex.fit, policy.ball
-    bonus = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    of_arms = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    bonus = by_row(of_arms, offer.arms)
     reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
-    simple = fit.reward_sum / np.maximum(fit.weight, 1.0) + bonus
-    optimistic = biases(fit) + times(offer.contexts, fit.theta) + bonus + reach
+    simple = by_row(fit.reward_sum / np.maximum(fit.weight, 1.0), offer.arms) + bonus
+    optimistic = by_row(biases(fit), offer.arms) + times(offer.contexts, fit.theta) + bonus + reach
 
     simple_arm = pick_best(simple, offer, state.complex.priority)
     complex_arm = pick_best(optimistic, offer, state.complex.priority)
