@@ -108,7 +108,7 @@ def test_a_slot_is_not_an_arm():
 
 def test_what_a_retired_arm_taught_of_theta_stays_when_its_slot_is_used_again():
     theta = np.array([0.6, -0.8])
-    for policy in (policies.Albatross(), policies.LinTS(sigma=0.1), policies.NAOFUL(sigma=0.1), policies.SALasso()):
+    for policy in (policies.Albatross(), policies.LinTS(sigma=0.1), policies.NAOFUL(sigma=0.1), policies.SALasso(sigma=0.1)):
         agent, rng = Agent(policy, arms=["a", "b"], dim=2, seed=0), np.random.default_rng(0)
         for _ in range(400):
             decision = agent.select(rng.standard_normal((2, 2)))
@@ -121,8 +121,8 @@ def test_what_a_retired_arm_taught_of_theta_stays_when_its_slot_is_used_again():
             decision = agent.select(rng.standard_normal((2, 2)))
             bias = {"b": 2.1, "c": -1.0}[decision.arm]
             agent.update(decision, float(bias + decision.action @ theta + 0.1 * rng.standard_normal()))
-        np.testing.assert_allclose(before, theta, atol=0.06)
-        np.testing.assert_allclose(agent.diagnostics()["theta_hat"], theta, atol=0.06, err_msg=str(policy))
+        np.testing.assert_allclose(before, theta, atol=0.1)
+        np.testing.assert_allclose(agent.diagnostics()["theta_hat"], theta, atol=0.1, err_msg=str(policy))
 
 
 def test_rewards_of_a_retired_arm_are_still_learnt_and_hold_its_slot():
