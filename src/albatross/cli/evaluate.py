@@ -57,7 +57,7 @@ def evaluate(
     """Estimate from a LOG of decisions what other policies would have earned.
 
     LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
-    Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
+    Bandit Dataset, or one of the included logs: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
     """
     from albatross import evaluation
     from albatross.cli import log_evaluation as offline

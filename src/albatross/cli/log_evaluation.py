@@ -36,7 +36,7 @@ LEGEND = (
 
 
 def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
-    """A log that is shipped, by its name, or a file."""
+    """Read an included log by its name, or a file."""
     if text in SHIPPED:
         if items is not None:
             raise ValueError(f"{text} has its items already")
@@ -81,7 +81,7 @@ def _no_oracle(make: Any) -> Any:
 
 
 def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
-    """The table's texts: what was logged, then a line for every policy."""
+    """Return the rows of the table: the logging policy, then each evaluated policy."""
     n = len(log.rewards)
     logged = _with_error(float(log.rewards.mean()), standard_error(log.rewards))
     lines: list[tuple[str, ...]] = [("logged", "", "", logged, "", "", f"{n:,}")]
@@ -95,9 +95,9 @@ def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
 
 
 def features(log: Log, arms: str | None) -> list[str]:
-    """Which columns contexts are made of: a line for those of the round, one for those of the actions.
+    """Return which columns the contexts are built from: one line for the rounds, one for the actions.
 
-    A column of text is named once, whatever the number of its indicators.
+    A text column is named once, whatever the number of its indicators.
     """
     of_actions = np.empty((1, 0)) if log.action_features is None else log.action_features
     lines = []
@@ -113,10 +113,10 @@ def features(log: Log, arms: str | None) -> list[str]:
 
 
 def _with_error(value: float, error: float) -> str:
-    """Two lines, with two digits of the error, or with a question mark where it is not known.
+    """Format value and error on two lines, with two digits of the error, or a question mark if it is unknown.
 
     >>> _with_error(0.00381234, 0.000618)
-    '0.00381\\n±0.00062'
+    '0.00381\n±0.00062'
     """
     if math.isnan(value):
         return "–"

@@ -55,7 +55,7 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
 
 
 def print_race(console: Any, title: str, result: Any) -> None:
-    """The problems and the standings of a family."""
+    """Print the problems and the standings of one family."""
     from albatross.race.standings import problem_rows, standing_rows
     from albatross.report.tables import plain_table
 

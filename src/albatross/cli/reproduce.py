@@ -108,7 +108,7 @@ def reproduce(
 
 
 def _print_part(console: Any, name: str, found: Any) -> None:
-    """What a panel's summary, or the race, says."""
+    """Print the table of a panel, or of the race."""
     from albatross.cli.race import print_race
     from albatross.report.tables import policy_table
 
