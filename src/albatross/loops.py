@@ -130,7 +130,7 @@ def learn_rewards(policy, states, choices, rewards, learnt):
 
 
 class Tally(NamedTuple):
-    """One trial of one policy as it goes: totals, and their values at the rounds that are recorded."""
+    """The progress of one policy in one trial: totals, and their values at the recorded rounds."""
 
     totals: np.ndarray  # (2,) regret and reward so far
     recorded: np.ndarray  # (1,) how many of the rounds below are done
@@ -141,9 +141,9 @@ class Tally(NamedTuple):
 
 @compiled
 def play(policy, state, chunk, n, noise, pending, tally, start):
-    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before.
+    """Play the first n rounds of a chunk, after `start` rounds of the trial.
 
-    Returns how many were played: fewer where a choice is not sound.
+    Return the number of rounds played: fewer than n if a choice is invalid.
     """
     for t in range(n):
         offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
@@ -171,10 +171,10 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
 def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
     """Play actions of the unit ball, one for each row of `noise`; theta* is `tracked` beside the state.
 
-    With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
-    Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
-    it has given the block's: mean its share, variance p (m - p) / m for the first p of m plays, made of `cuts`. So
-    what is recorded changes no number.
+    With `blocks`, an action is played at once for as many rounds as the policy holds it: the sum of n Gaussian rewards
+    is one Gaussian number, made from `luck`. If a recorded round falls inside a block, the noise up to that round is
+    drawn given the noise of the whole block: for the first p of m plays its mean is the share p / m, its variance p (m
+    - p) / m, and it is made from `cuts`. So recording changes no number.
     """
     played = progress[0]
     for decision in range(noise.shape[0]):

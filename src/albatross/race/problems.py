@@ -1,11 +1,12 @@
 """The problems of the race, and the policies that race on each, given what they ask for.
 
-No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
-policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
-Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
-that there are no biases where there are none; Albatross is given nothing, AlbatrossDim the noise level.
+No policy wins everywhere, and users do not know in advance which problem they have. The measure is therefore the
+*ratio* of a policy's mean final regret to that of the best policy on the problem: the worst ratio, and the geometric
+mean over problems.
 
-Problems are data, one line each: add a line, or give `albatross race --problem`.
+Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
+whether there are biases. Albatross is given nothing, AlbatrossDim the noise level. Problems are data, one line each:
+add a line, or use `albatross race --problem`.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
 
 
 def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
-    """Problems in words, numbered, with arms and on the ball apart: they have different policies."""
+    """Parse problems and number them, with arms and on the ball apart: they have different policies."""
     problems = {f"{number}: {text.partition('(')[0]}": read_problem(text) for number, text in enumerate(texts, 1)}
     ball = {name: problem for name, problem in problems.items() if isinstance(problem.env, Ball)}
     arms = {name: problem for name, problem in problems.items() if name not in ball}
@@ -151,7 +152,7 @@ def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
 
 
 def read_problem(text: str) -> Problem:
-    """A problem in words: an environment with its parameters, and perhaps a horizon.
+    """Parse a problem: an environment with its parameters, and optionally a horizon.
 
     >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
     500
@@ -174,7 +175,7 @@ def read_problem(text: str) -> Problem:
 
 
 def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
-    """All problems by family; quick: a few of them, in short."""
+    """Return all problems by family; with `quick`, a few of them with fewer rounds."""
     if not quick:
         return dict(FAMILIES)
     shortened = {title: in_short(problems) for title, problems in FAMILIES.items()}
@@ -182,7 +183,7 @@ def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
 
 
 def in_short(problems: Mapping[str, Problem]) -> dict[str, Problem]:
-    """Those of the quick race, with fewer rounds."""
+    """Return the problems of the quick race, with fewer rounds."""
     return {
         name: problem._replace(horizon=min(problem.horizon, 2_000), trials=10)
         for name, problem in problems.items()
