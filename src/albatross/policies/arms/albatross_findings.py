@@ -17,7 +17,7 @@ _SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are m
 
 
 def describe_albatross(policy: Any, state: Any, *, sigma: float) -> dict[str, Any]:
-    """Estimates, variances and, where they were asked for, certificate and safeguard; with warnings."""
+    """Return estimates, variances and warnings, with certificate and safeguard if they are in use."""
     r, lam, variance, in_use = (float(part) for part in state.components[:NEXT])
     unit, first_reward = float(state.origin[0]) or 1.0, float(state.origin[1])
     dim = state.fit.theta.size - 1

@@ -1,11 +1,12 @@
-"""EB-LinTS: Thompson sampling whose prior has the scale under which the rewards so far are likeliest.
+"""EB-LinTS: Thompson sampling with the prior scale under which the observed rewards are most likely.
 
-LinTS (Agrawal and Goyal 2013, Algorithm 1) with the ridge chosen by empirical Bayes (MacKay 1992): the prior of theta
-is N(0, sigma^2/ridge I), and with the Gram matrix's eigenvalues v_j and the coordinates c_j of sum y x along them,
+LinTS (Agrawal and Goyal 2013, Algorithm 1) with the ridge chosen by empirical Bayes (MacKay 1992). The prior of theta
+is N(0, sigma^2/ridge I); with the eigenvalues v_j of the Gram matrix and the coordinates c_j of sum y x in its
+eigenbasis,
 
     ln evidence(ridge) = sum_j (c_j^2 / (v_j + ridge) / sigma^2 - ln(1 + v_j/ridge)) / 2 + constant.
 
-Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. The best power of two is taken at every refit.
+Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. Every refit takes the best power of two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ridge greedy: the arm of the highest estimated mean, without any bonus for exploring.
+"""Ridge greedy: play the arm with the highest estimated mean, without any exploration bonus.
 
-Where contexts are diverse they explore by themselves and greedy is hard to beat (Bastani, Bayati and Khosravi 2021,
-Algorithm 1; Kannan et al. 2018); on fixed arms it locks in on whatever looked good first.
+If contexts are diverse, they explore by themselves and greedy is hard to beat (Bastani, Bayati and Khosravi 2021,
+Algorithm 1; Kannan et al. 2018). On fixed arms, it locks in on whatever looked good first.
 """
 
 from __future__ import annotations

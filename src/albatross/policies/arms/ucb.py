@@ -1,7 +1,7 @@
-"""UCB: the arm whose mean reward could still be the highest. Blind to contexts, best where theta* = 0.
+"""UCB: play the arm with the largest upper confidence bound on its mean reward. Ignores contexts; best if theta* = 0.
 
-The index is the bias index of OFUL+ with norm bound 0: in its Appendix-A form, a bound valid at all times.
-Auer, Cesa-Bianchi and Fischer (2002); index of Abbasi-Yadkori, Pal and Szepesvari (2011), Section 4.
+The index is the bias index of OFUL+ with norm bound 0; in the form of Appendix A it is valid at all times. Auer,
+Cesa-Bianchi and Fischer (2002); index of Abbasi-Yadkori, Pal and Szepesvari (2011), Section 4.
 """
 
 from __future__ import annotations

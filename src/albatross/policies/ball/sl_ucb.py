@@ -1,11 +1,11 @@
 """SL-UCB: explore all coordinates at once by random signs, keep those that stand out, then play OFUL on them.
 
-Carpentier and Munos (2012), Section 3. Their noise sits inside the inner product, r = <x, theta + noise>; here it is
-added to it, so their constant is read with sigma for the noise. Exploration x = (+-1, ..., +-1) / sqrt(d) makes
-theta_k = (d / t) sum x_k r an unbiased estimate in O(d) a round, with no matrix to invert. With
-c = (norm bound + sigma) sqrt(2 ln(2d / delta)) it stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and
-at sqrt(T) at the earliest; then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates where that is empty. Until then
-it cannot learn from somebody else's actions: the estimate needs its own random signs.
+Carpentier and Munos (2012), Section 3. Their noise is inside the inner product, r = <x, theta + noise>; here it is
+added to it, so sigma replaces their noise in the constant. With exploration x = (+-1, ..., +-1) / sqrt(d), theta_k = (d
+/ t) sum x_k r is an unbiased estimate in O(d) per round, without inverting a matrix. With c = (norm bound + sigma)
+sqrt(2 ln(2d / delta)), exploration stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and not before
+sqrt(T). Then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates if that is empty. Until then the policy cannot
+learn from actions of others: the estimate needs its own random signs.
 """
 
 from __future__ import annotations

@@ -88,13 +88,13 @@ def init_regret_balancing(policy: RegretBalancing, n_arms, dim, rng):
 
 @compiled
 def regret_bound(policy, base, plays):
-    """R_i(n)."""
+    """Return R_i(n)."""
     return policy.coefficients[base] * math.sqrt(plays)
 
 
 @compiled
 def next_base(policy, state):
-    """A base without a play first; then the one with the smallest regret, by the rule."""
+    """Return a base without a play first; then the one with the smallest regret, by the rule."""
     plays, sums = state.record.plays, state.record.sums
     best_mean = -np.inf
     for i in range(plays.size):
@@ -125,7 +125,7 @@ def update_regret_balancing(policy: RegretBalancing, state, choice, reward, n):
 
 @compiled
 def drop_refuted(policy, state):
-    """Drop the bases whose bound cannot be true, unless the rule is to balance only."""
+    """Drop the bases whose bound cannot hold, unless the rule is "balance"."""
     if policy.rule == _BALANCE:
         return
     plays, sums = state.record.plays, state.record.sums
