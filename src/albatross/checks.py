@@ -188,7 +188,7 @@ def covariance(name: str, value: Any, dim: int) -> np.ndarray:
     return array
 
 
-def told_horizon(policy: Any, horizon: int | None) -> int:
+def given_horizon(policy: Any, horizon: int | None) -> int:
     """Return the number of rounds, given by the policy or else by the simulation."""
     total = policy.horizon if policy.horizon is not None else horizon
     if total is None:

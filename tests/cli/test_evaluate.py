@@ -93,9 +93,12 @@ def test_a_log_without_randomness_gives_no_estimates_of_other_policies_and_says_
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("nowhere.csv",), "there is no file nowhere.csv; shipped logs are open-bandit, open-bandit-bts"),
+        (("nowhere.csv",), "there is no file nowhere.csv; the included logs are open-bandit, open-bandit-bts"),
         (("open-bandit", "--policies", "alb-dim"), "alb-dim plays actions of the unit ball, a log has 80 arms"),
-        (("open-bandit", "--policies", "oracle"), "a log knows no truth to tell an oracle"),
+        (
+            ("open-bandit", "--policies", "oracle"),
+            "an oracle needs the true parameters, and a log does not contain them",
+        ),
         (("open-bandit", "--policies", "best"), "there is no policy 'best'"),
         (("open-bandit", "--policies", "LinTS"), "did you mean lints?"),
         (("open-bandit", "--policies", "ucb,ucb"), "none twice"),

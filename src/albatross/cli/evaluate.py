@@ -49,7 +49,9 @@ from albatross.cli.plainly import new_console, plainly, printable, with_notes
     show_default=True,
     help="Draws per round for the probabilities of a randomised policy.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 @plainly
 def evaluate(
     log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int

@@ -28,10 +28,10 @@ SHIPPED = {
 MANY_FEATURES = 200  # a choice costs their square
 COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
 LEGEND = (
-    "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
-    "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on; "
-    "where they are few, the errors are understated. ±?: the error is not known, because all that is averaged "
-    "is alike. –: there is no round to average, or the log supports no estimate, and a note says why."
+    "Mean reward per round ± its standard error. replay: the policy learns as it plays, from the rounds in which it "
+    "chose the logged action. IPS, SNIPS, DR: the policy trained on the other folds, frozen. ESS: effective "
+    "number of rounds; if it is small, the errors are understated. ±?: the error is unknown, because all averaged "
+    "values are equal. –: no round was accepted, or the log does not support an estimate; a note says why."
 )
 
 
@@ -39,10 +39,10 @@ def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
     """Read an included log by its name, or a file."""
     if text in SHIPPED:
         if items is not None:
-            raise ValueError(f"{text} has its items already")
+            raise ValueError(f"{text} includes its items: leave out --items")
         return datasets.open_bandit(**SHIPPED[text])
     if not Path(text).is_file():
-        raise ValueError(f"there is no file {text}; shipped logs are {', '.join(SHIPPED)}")
+        raise ValueError(f"there is no file {text}; the included logs are {', '.join(SHIPPED)}")
     return datasets.read_log(text, items=items)
 
 
@@ -77,7 +77,7 @@ def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
 
 
 def _no_oracle(make: Any) -> Any:
-    raise ValueError("a log knows no truth to tell an oracle")
+    raise ValueError("an oracle needs the true parameters, and a log does not contain them")
 
 
 def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:

@@ -72,8 +72,8 @@ def _workers(at_once: int) -> Iterator[Callable[..., Iterator[Any]]]:
             pool.shutdown(cancel_futures=True)
             if isinstance(error, BrokenProcessPool):
                 raise ChildProcessError(
-                    "a process of this run was ended from outside, maybe for want of memory; the same command goes on "
-                    "where it stopped"
+                    "a process of this run was killed, perhaps because memory ran out; run the same command again to "
+                    "continue"
                 ) from None
             raise
 

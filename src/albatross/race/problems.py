@@ -34,7 +34,7 @@ class Problem(NamedTuple):
     horizon: int
     quick: bool = False  # whether it is part of the quick race
     trials: int = 10
-    told_sigma: float = 1.0  # the noise level given to policies, in units of the true one
+    given_sigma: float = 1.0  # the noise level given to policies, in units of the true one
     biases: bool = False  # whether arms may have biases
 
 
@@ -71,10 +71,10 @@ ARMS: dict[str, Problem] = {
     "contexts of rank 3": Problem(
         Mixture(n_arms=20, dim=30, theta_norm=1.0, noise_sd=_SD, covariance=_of_rank(30, 3)), 5_000, True, biases=True),
     "heavy noise": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=5.0), 5_000, biases=True),
-    "told half the noise": Problem(
-        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=0.5, biases=True),
-    "told thrice the noise": Problem(
-        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=3.0, biases=True),
+    "given half the noise level": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, given_sigma=0.5, biases=True),
+    "given three times the noise level": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, given_sigma=3.0, biases=True),
     "10 fixed arms in a cube": Problem(
         FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True, 20),
     "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000, trials=20),
@@ -127,7 +127,7 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
     written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
-    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
+    sigma = problem.given_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
     known: dict[str, Any] = {
         "sigma": sigma,
         "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,

@@ -56,12 +56,12 @@ def check_ours(out: Path, parts: Iterable[str]) -> None:
             with open(folder, "rb") as file:
                 if folder.suffix == ".html" and _TITLE in file.read(_HEAD):
                     continue
-            raise ValueError(f"{folder} is not ours: name another --out") from None
+            raise ValueError(f"{folder} was not written by albatross: choose another --out") from None
         strange = [name for name in names if not (known.fullmatch(name) or TEMPORARY.fullmatch(name))]
         if not (strange or any(_only_ours(folder / name) for name in names)):
             strange = names
         if strange:
-            raise ValueError(f"{folder / strange[0]} is not ours: name another --out")
+            raise ValueError(f"{folder / strange[0]} was not written by albatross: choose another --out")
 
 
 def _only_ours(path: Path) -> bool:
@@ -154,7 +154,7 @@ class Stored:
             if path not in but and not _is_whole(path):
                 raise ValueError(
                     f"{path} was not written by this version of albatross, or is damaged: "
-                    f"remove {path.parent}, or name another folder"
+                    f"remove {path.parent}, or choose another folder"
                 )
 
     @cached_property

@@ -73,7 +73,7 @@ class OFULPlusState(NamedTuple):
 
 @resolve.register
 def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
-    rounds = max(checks.told_horizon(policy, horizon) - n_arms, 1)  # T~: forced plays are not counted
+    rounds = max(checks.given_horizon(policy, horizon) - n_arms, 1)  # T~: forced plays are not counted
     return parameters(policy, horizon=rounds, form=FORMS[policy.form](float(policy.scale)))
 
 

@@ -48,7 +48,7 @@ class OSOMState(NamedTuple):
 
 @resolve.register
 def resolve_osom(policy: OSOM, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     ball = resolve(OFULPlus(**{**vars(policy), "horizon": rounds}), n_arms, dim, horizon)
     return parameters(policy, ball=ball, horizon=rounds)
 

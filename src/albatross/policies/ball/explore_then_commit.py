@@ -52,7 +52,7 @@ class ExploreThenCommitState(NamedTuple):
 
 @resolve.register
 def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     return parameters(
         policy,
         horizon=rounds,

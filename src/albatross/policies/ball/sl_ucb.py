@@ -68,7 +68,7 @@ def resolve_sl_ucb(policy: SLUCB, n_arms, dim, horizon):
     inner = BallOFUL(sigma=policy.sigma, delta=policy.delta, norm_bound=policy.norm_bound, switch=policy.switch)
     return parameters(
         policy,
-        horizon=checks.told_horizon(policy, horizon),
+        horizon=checks.given_horizon(policy, horizon),
         inner=resolve(inner, n_arms, dim, horizon),
         constant=(policy.norm_bound + policy.sigma) * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta)),
     )

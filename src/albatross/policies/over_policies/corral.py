@@ -74,7 +74,7 @@ class CorralState(NamedTuple):
 
 @resolve.register
 def resolve_corral(policy: Corral, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     return parameters(
         policy,
         bases=resolve_bases(policy, n_arms, dim, rounds),
