@@ -289,7 +289,9 @@ def simulate(
         slow = [type(each).__name__ for each in named.values() if getattr(each, "switch", None) == 0]
         if slow and blocks:
             names = " and ".join(sorted(set(slow)))
-            warnings.warn(f"{names} with switch=0 chooses anew every round: no blocks, round by round", stacklevel=2)
+            warnings.warn(
+                f"{names} with switch=0 chooses in every round: playing round by round, not in blocks", stacklevel=2
+            )
 
     stop = threading.Event()
 

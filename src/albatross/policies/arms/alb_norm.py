@@ -67,7 +67,7 @@ class ALBNorm:
     explore: AtLeastOne | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
     #: the arm of those plays, or "random"
     explore_arm: Annotated[int | str, Option(_check_arm, lambda arm: -1 if arm == "random" else int(arm))] = 0
-    delta_explore: Probability = 0.1  #: that estimate may fail with this probability
+    delta_explore: Probability = 0.1  #: failure probability of that estimate
     epoch_length: AtLeastOne = 100  #: T_1, rounds of the first epoch
     delta: Probability = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
     sigma: Positive = 1.0  #: standard deviation of the noise
@@ -76,7 +76,7 @@ class ALBNorm:
     scale: Positive = 0.5  #: c, a factor on all widths
     estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
     restart: Flag = False  #: forget all but each arm's first play when an epoch begins
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     first: Any = derived()  # OFUL+ of the first epoch
     max_epochs: int = derived()
 

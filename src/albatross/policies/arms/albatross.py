@@ -60,12 +60,12 @@ class Albatross:
     7.8
     """
 
-    sigma: Positive | None = None  #: standard deviation of the noise where it is known; None: learnt
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    sigma: Positive | None = None  #: standard deviation of the noise, if known; None: learnt
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
     delta: Probability = 0.05  #: certificate and safeguard may fail with this probability
-    certificate: Flag = False  #: report a norm bound that is proved where sigma is given
+    certificate: Flag = False  #: report a norm bound, proved if sigma is given
     safeguard: Flag = False  #: fall back on optimism over the proved confidence set when losses exceed what it allows
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class AlbatrossState(NamedTuple):

@@ -39,8 +39,8 @@ class EBLinTS(OnSchedule, Sampling):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     bias_ridge: Positive = 1.0  #: sigma^2 over the prior variance of the biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class EBLinTSState(NamedTuple):

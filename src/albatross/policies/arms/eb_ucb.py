@@ -40,13 +40,13 @@ class EBUCB:
     11.3
     """
 
-    norm_bound: Positive = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
+    norm_bound: Positive = 100.0  #: safe bound on the norm of [mu; theta]; may be loose
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
     ridge: Positive = 0.2  #: weight of the penalty, in units of sigma^2
     warm_up: Whole = 50  #: rounds before the smallest bound seen is trusted
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class EBUCBState(NamedTuple):

@@ -32,8 +32,8 @@ class LinTS(OnRidge, Sampling):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     ridge: Positive = 1.0  #: sigma^2 over the prior variance
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @noise_size.register

@@ -39,9 +39,9 @@ class NAOFUL(OnSchedule):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    decay: Positive = 2.0  #: how fast the ridge fades: as t to the power of -decay
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    decay: Positive = 2.0  #: the ridge decreases as t to the power of -decay
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     first_ridge: float = derived()  # sigma^2 m
     price: float = derived()  # sigma sqrt(m), what the radius pays for the ridge
 

@@ -32,15 +32,15 @@ Estimator = Annotated[str, one_of("centered", "paper")]
 class EuclideanBall:
     """The keywords of a policy that is optimistic over a Euclidean ball of known norm bound."""
 
-    norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
+    norm_bound: AtLeastZero = 1.0  #: bound on the norm of theta*
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
     sigma: Positive = 1.0  #: standard deviation of the noise
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
     form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
     scale: Positive = 0.5  #: c, a factor on all widths
     estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @policy

@@ -38,8 +38,8 @@ class SALasso(GreedyLasso):
     sigma: Positive = 1.0  #: standard deviation of the noise
     feature_bound: Positive = 1.0  #: x_max of the penalty, 1 in the authors' programs
     bias_ridge: Positive = 1.0  #: weight of the penalty on biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class SALassoState(NamedTuple):

@@ -39,8 +39,8 @@ class ThresholdLasso(GreedyLasso):
 
     penalty: Positive = 0.02  #: lambda_0, the penalty's factor that does not change with t
     bias_ridge: Positive = 1.0  #: weight of the penalty on biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class ThresholdLassoState(NamedTuple):

@@ -25,7 +25,7 @@ class UCB(OnMeans):
     delta: Probability = 0.1  #: with form "appendix" and scale 1, bounds may fail with this probability
     form: Form = "appendix"  #: of OFUL+'s bias widths: "appendix" is valid at all times, "main" grows with d
     scale: Positive = 1.0  #: c, a factor on all widths
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @resolve.register

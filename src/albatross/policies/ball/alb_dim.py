@@ -74,7 +74,7 @@ class ALBDim(AroundBallFit):
     exploration: Annotated[str, one_of("sphere", "ball", "gaussian")] = "sphere"
     #: while samples do not determine theta: "all" coordinates, or cut the "min-norm" fit
     on_few_samples: Annotated[str, one_of("all", "min-norm")] = "all"
-    #: where no coordinate is left: "all" of them, or play "zero"
+    #: if no coordinate is active: "all" of them, or play "zero"
     on_empty: Annotated[str, one_of("all", "zero")] = "all"
     growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
     #: "oful" or "lints", what is played on the active coordinates; compiled code gets that policy

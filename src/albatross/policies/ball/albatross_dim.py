@@ -43,7 +43,7 @@ class AlbatrossDim(OnBall):
     """
 
     sigma: Positive = 1.0  #: standard deviation of the noise; better too large than too small
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
     beta: Probability = 0.1  #: a posterior is kept for this share of the rounds so far
 
 
@@ -155,12 +155,12 @@ def diagnostics_albatross_dim(policy: AlbatrossDim, state):
     unseen = int(np.sum(information * policy.norm_bound**2 < 1.0))
     if unseen:
         warnings.append(
-            f"{unseen} of {mean.size} coordinates cannot be told yet: the rewards say less of them than norm_bound does"
+            f"{unseen} of {mean.size} coordinates are not identified yet: rewards say less about them than norm_bound"
         )
     if mean @ mean < variance.sum():
-        warnings.append("the best direction cannot be told yet: more of theta is unknown than known")
+        warnings.append("the best direction is not identified yet: more of theta is unknown than known")
     if (length := norm(mean)) > 1.1 * policy.norm_bound:
-        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: tell a larger one")
+        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: give a larger one")
     return {
         "pulls": state.clock[ROUNDS : ROUNDS + 1].astype(float),
         "theta_hat": mean.copy(),

@@ -42,8 +42,8 @@ class BallOFUL(OnBallFit):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     support: Coordinates | None = None  #: coordinates to play on; None: all
 

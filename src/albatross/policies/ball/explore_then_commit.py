@@ -34,7 +34,7 @@ class ExploreThenCommit(OnBall):
     46.8
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate`
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: some coordinate that is 0 is kept with at most this probability
     explore: float = derived()  # rounds

@@ -48,10 +48,10 @@ class SLUCB(AroundBallFit):
     85.9
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate`
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     inner: Any = derived()  # OFUL, on all coordinates
     constant: float = derived()  # c

@@ -65,8 +65,8 @@ class ALBDimFinite:
     39.9
     """
 
-    dims: Dims  #: features of the nested maps, the last all features
-    first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
+    dims: Dims  #: number of features of each nested map; the last has all
+    first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which gives 3.5 random samples per feature
     delta: Probability = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
     sigma: Positive = 1.0  #: standard deviation of the noise
     #: "suplinrel", "suplinucb" or "linucb", what is played on the map; compiled code gets that policy
@@ -75,7 +75,7 @@ class ALBDimFinite:
     feature_bound: Positive | None = None
     threshold: Threshold = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
     growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     lengths: np.ndarray = derived()  # (phases, 2) int64: rounds of play and of exploration in each phase
     settings: np.ndarray = derived()  # (phases, 4) of the inner policy: rounds, stages, scale of its widths, b
     tag: int = derived()  # numbers in the inner policy's tag

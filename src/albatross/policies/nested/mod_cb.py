@@ -58,8 +58,8 @@ class ModCB:
     107.9
     """
 
-    dims: Dims  #: features of the nested maps, the last all features
-    delta: Probability = 0.1  #: the tests may err with this probability
+    dims: Dims  #: number of features of each nested map; the last has all
+    delta: Probability = 0.1  #: failure probability of the tests
     alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
     ridge: Positive = 1.0  #: of LinUCB
     #: (d, d) of all arms' features; None: estimated from what is offered

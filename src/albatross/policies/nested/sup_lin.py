@@ -28,12 +28,12 @@ from albatross.protocol import Choice, check_tags, diagnostics, select, tag_size
 class Staged:
     """The keywords of a policy in stages, which registers the two verbs below and inherits the others."""
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     delta: Probability = 0.1  #: the confidence set may fail with this probability
     sigma: Positive = 1.0  #: standard deviation of the noise
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
     feature_bound: Positive | None = None
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     stages: int = derived()
     scale: float = derived()  # SupLinUCB: alpha; SupLinRel: the factor on the part of the width that data reduce
 

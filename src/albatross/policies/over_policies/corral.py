@@ -56,12 +56,12 @@ class Corral(OverPolicies):
     78.9
     """
 
-    bases: Policies  #: policies of any kinds
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
+    bases: Policies  #: policies of any kind
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
-    #: for Corral's own losses; rewards outside of it are cut there
+    #: for Corral's own losses; rewards outside are clipped
     reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)
-    importance_weighting: Flag = False  #: hand a base its reward over its probability
+    importance_weighting: Flag = False  #: give a base its reward divided by its probability
     mixing: float = derived()  # gamma = 1 / T
     raise_by: float = derived()  # beta = exp(1 / ln T)
 

@@ -42,7 +42,7 @@ class D3RB(OverPolicies):
     57.6
     """
 
-    bases: Policies  #: policies of any kinds
+    bases: Policies  #: policies of any kind
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     least: Positive = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn

@@ -50,10 +50,10 @@ class RegretBalancing(OverPolicies):
     29.2
     """
 
-    bases: Policies  #: policies of any kinds
+    bases: Policies  #: policies of any kind
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
     coefficients: Annotated[tuple[float, ...] | None, Option()] = None
-    #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
+    #: or "eliminate" (refuted bases are dropped), or "dynamic" (they may come back)
     rule: Annotated[str, one_of("balance", "eliminate", "dynamic")] = "balance"
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
