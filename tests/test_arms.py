@@ -108,7 +108,12 @@ def test_a_slot_is_not_an_arm():
 
 def test_what_a_retired_arm_taught_of_theta_stays_when_its_slot_is_used_again():
     theta = np.array([0.6, -0.8])
-    for policy in (policies.Albatross(), policies.LinTS(sigma=0.1), policies.NAOFUL(sigma=0.1), policies.SALasso(sigma=0.1)):
+    for policy in (
+        policies.Albatross(),
+        policies.LinTS(sigma=0.1),
+        policies.NAOFUL(sigma=0.1),
+        policies.SALasso(sigma=0.1),
+    ):
         agent, rng = Agent(policy, arms=["a", "b"], dim=2, seed=0), np.random.default_rng(0)
         for _ in range(400):
             decision = agent.select(rng.standard_normal((2, 2)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from albatross import checks, policies, saving
 from albatross.arms import Name, NamedArms, NumberedArms, UnitBall
+from albatross.compiling import first_cause
 from albatross.explaining import Explanation, explain
 from albatross.features import Features
 from albatross.floor import NUMBERS, check_floor, with_floor
@@ -232,7 +233,10 @@ class Agent:
         z, rewind = self._draw()
         noise = z[NUMBERS:] if self.floor else z
         offered = contexts, mask, self._pending.of_arm, slots
-        sound, row, kept = self._decide(self._parameters, self._state, *offered, self._pending.made, noise)
+        try:
+            sound, row, kept = self._decide(self._parameters, self._state, *offered, self._pending.made, noise)
+        except SystemError as error:
+            raise first_cause(error) from None
         if not sound or kept[5].size > self._tag_size:
             if rewind:
                 self._rng.bit_generator.state = rewind
@@ -281,7 +285,7 @@ class Agent:
             try:
                 self._learn(self._parameters, self._state, kept, reward, self._learnt)
             finally:
-                if self._learnt[0]:  # a Ctrl-C may come right after; if the policy raised, the decision stays pending
+                if self._learnt[0]:  # if the policy raised, the decision stays pending
                     self._pending.remove(name)
 
     def drop(self, decision: Decision | str) -> None:

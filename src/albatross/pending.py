@@ -32,13 +32,14 @@ class Pending:
 
     def add(self, kept: Kept) -> str:
         """Keep a decision and return its id."""
-        self.made += 1
-        name = f"{self._prefix}-{self.made}"
+        name = f"{self._prefix}-{self.made + 1}"
         if len(self._kept) >= self.most:
             self.remove(next(iter(self._kept)))
             self.forgotten += 1
-        self._kept[name] = kept
+        # No calls in these lines, nor in those of `remove`: a Ctrl-C cannot come between them.
+        self.made += 1
         self.of_arm[kept[0]] += 1
+        self._kept[name] = kept
         return name
 
     def __getitem__(self, name: Any) -> Kept:
@@ -49,7 +50,9 @@ class Pending:
 
     def remove(self, name: str) -> None:
         """Take a decision off."""
-        self.of_arm[self._kept.pop(name)[0]] -= 1
+        arm = self._kept[name][0]
+        self.of_arm[arm] -= 1
+        del self._kept[name]
 
     def of_action(self, action: np.ndarray) -> str | None:
         """Return the id of a pending decision for this vector."""

@@ -1,4 +1,4 @@
-"""Shared by policies on one ridge regression: the fit, with a bias for every arm or without, and its upkeep."""
+"""Shared by policies on one ridge regression, with or without a bias for every arm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from albatross.protocol import diagnostics, fold_arm, init, reset, update
 
 
 class OnRidge:
-    """A policy on one ridge regression: with these keywords, it has the verbs below."""
+    """A policy on one ridge regression: a class with these keywords inherits the verbs below."""
 
     ridge: float
     biases: bool
@@ -38,7 +38,7 @@ class LinearState(NamedTuple):
 
 
 def new_fit(n_arms: int, dim: int, *, strength: float, biases: Any) -> Joint | Ridge:
-    """Nothing learnt yet, with the same ridge on theta and on the biases."""
+    """Return a fit without data, with the same ridge on theta and on the biases."""
     return joint(n_arms, dim, strength=strength, bias_strength=strength) if biases else ridge(dim, strength=strength)
 
 
@@ -71,7 +71,7 @@ def diagnostics_on_ridge(policy: OnRidge, state):
 
 @compiled
 def learn_play(state, choice, reward, n):
-    """n plays of the choice that brought `reward` in sum."""
+    """Add n plays of the choice with total reward `reward`."""
     state.pulls[choice.arm] += n
     learn(state.fit, choice.arm, choice.action, reward, n)
 
@@ -84,7 +84,7 @@ def optimistic(fit, offer, reach):
 
 
 def describe_fit(fit: Joint | Ridge, pulls: np.ndarray) -> dict[str, Any]:
-    """Plays, theta_hat and, where the model has them, the biases."""
+    """Return the plays, theta_hat and, if the model has them, the biases."""
     found: dict[str, Any] = {"pulls": pulls.copy(), "theta_hat": fit.theta.copy()}
     if isinstance(fit, Joint):
         found["biases"] = bias_estimates(fit)

@@ -48,12 +48,12 @@ def _label(entry: Mapping[str, Any]) -> str:
 
 
 def _places(rows: Rows) -> dict[tuple[str, str], str]:
-    """The title of every source in every mode."""
+    """Return the title of every source in every mode."""
     return {(source, mode): f"{SOURCES[source]}: {MODES[mode]}" for source, mode in groups(rows, "source", "mode")}
 
 
 def _rates(rows: Rows, source: str, mode: str, grid: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, Any]:
-    """Rounds, and of each policy (draws, rounds) reward so far as a multiple of uniform play's.
+    """Return rounds, and for each policy (draws, rounds) the reward so far as a multiple of uniform play's.
 
     Horizons differ by a few arms from draw to draw: the rounds of the first are used for all.
     """
@@ -73,7 +73,7 @@ def _rates(rows: Rows, source: str, mode: str, grid: Callable[[np.ndarray], np.n
 def _grid_of_plots(
     content: Content, height: float, draw: Callable[[Axes, str, str], None]
 ) -> tuple[Figure, list[Axes]]:
-    """One row of plots per source, one column per mode."""
+    """Draw one row of plots per source, one column per mode."""
     titles = _places(content.rows)
     n_sources = len({source for source, _ in titles})
     figure, axes = style.new_figure(len(MODES), rows=n_sources, height=height * n_sources)
@@ -84,7 +84,7 @@ def _grid_of_plots(
 
 
 def draw_rewards(content: Content) -> Figure:
-    """Reward so far as a multiple of uniform play's."""
+    """Draw the reward so far as a multiple of uniform play's."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
         rounds, rates = _rates(content.rows, source, mode, lambda rounds: rounds)
@@ -104,7 +104,7 @@ def draw_rewards(content: Content) -> Figure:
 
 
 def reward_plots(content: Content) -> list[plots.Plot]:
-    """The same for the page, one plot per source and mode."""
+    """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
         grid, rates = _rates(content.rows, source, mode, lambda rounds: np.geomspace(100.0, rounds[-1], 80))
@@ -115,7 +115,7 @@ def reward_plots(content: Content) -> list[plots.Plot]:
 
 
 def draw_estimates(content: Content) -> Figure:
-    """b_i over the norm, one line per draw."""
+    """Draw b_i over the norm, one line per draw."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
         for number, (epochs, ratios) in enumerate(_ratios(content.rows, source, mode)):
@@ -133,14 +133,14 @@ def draw_estimates(content: Content) -> Figure:
 
 
 def _ratios(rows: Rows, source: str, mode: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Epochs and estimates over the norm, of every draw."""
+    """Return epochs and estimates over the norm, for every draw."""
     of_draws = groups(rows, "source", "mode", "draw").items()
     chosen = [each[np.argsort(rows["epoch"][each])] for (*where, _), each in of_draws if where == [source, mode]]
     return [(rows["epoch"][each], rows["norm_bound"][each] / rows["norm"][each]) for each in chosen]
 
 
 def estimate_plots(content: Content) -> list[plots.Plot]:
-    """The same for the page, one plot per source and mode."""
+    """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
         draws = _ratios(content.rows, source, mode)
