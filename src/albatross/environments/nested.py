@@ -97,7 +97,9 @@ def begin_nested(env: Nested, rng: np.random.Generator) -> NestedInstance:
         theta[: env.true_dim] = env.magnitude * signs[: env.true_dim]
     last = int(np.flatnonzero(theta).max(initial=-1))
     needed = next(dim for dim in env.dims if dim > last)
-    return NestedInstance(theta, needed, Noise(env.noise, float(env.noise_sd)), normal_root(env.covariance), env.features)
+    return NestedInstance(
+        theta, needed, Noise(env.noise, float(env.noise_sd)), normal_root(env.covariance), env.features
+    )
 
 
 @draw.register

@@ -33,10 +33,10 @@ CAPTIONS = {
     "e-literal": "Panel e with exploration on the unit sphere, as the paper has it. The first phase is then 140 "
     "million rounds long, because a shorter one does not find the support.",
     "f": "The coordinates that ALB-Dim keeps active, phase by phase, on the problems of panels d and e.",
-    "g": "Clusters of rated rows are arms. Reward so far, as a multiple of uniform play's. The first "
-    "reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
-    "h": "ALB-Norm's estimate divided by the norm, from a first bound of 25 on. Every draw has its own columns and "
-    "clusters.",
+    "g": "Clusters of rated rows are arms. Cumulative reward, as in the paper, here also of OFUL+ given 25 and given "
+    "the norm. The first reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
+    "h": "ALB-Norm's estimate of the norm, from a first bound of 25 on, and the norm itself. Every draw has its own "
+    "columns and clusters.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
