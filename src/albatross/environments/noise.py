@@ -38,12 +38,13 @@ def fill_skewed(out: np.ndarray, rng: np.random.Generator) -> None:
     out[:] = np.where(rng.random(out.shape) < _RARE, (1.0 - _RARE) / sd, -_RARE / sd)
 
 
-LAWS: dict[str, Callable[[np.ndarray, np.random.Generator], None]] = {
+_FILLING: dict[str, Callable[[np.ndarray, np.random.Generator], None]] = {
     "gaussian": fill_normal,
     "uniform": fill_uniform,
     "rademacher": fill_rademacher,
     "skewed": fill_skewed,
 }
+LAWS = tuple(_FILLING)
 
 
 class Noise(NamedTuple):
@@ -61,5 +62,5 @@ def fill_noise(out: np.ndarray, noise: Noise, rng: np.random.Generator) -> None:
     >>> numbers.tolist()
     [0.5, -0.5, -0.5, -0.5, 0.5]
     """
-    LAWS[noise.law](out, rng)
+    _FILLING[noise.law](out, rng)
     out *= noise.sd

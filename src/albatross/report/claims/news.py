@@ -27,12 +27,20 @@ def _regret(stored: Stored, policy: str, readers: str = "true", late: bool = Fal
 
 
 def _ratio(
-    stored: Stored, above: str, below: str, wanted: Range = ABOVE_1, *, what: str = "all readers", late: bool = False
+    stored: Stored,
+    above: str,
+    below: str,
+    wanted: Range = ABOVE_1,
+    *,
+    what: str = "all readers",
+    readers: str = "true",
+    late: bool = False,
 ) -> list[Measured]:
-    """Regret of all readers under two policies."""
+    """Regret of such readers under two policies."""
     if "news" not in stored:
         return []
-    return [ratio(what, _regret(stored, above, late=late), _regret(stored, below, late=late), wanted)]
+    regrets = _regret(stored, above, readers, late), _regret(stored, below, readers, late)
+    return [ratio(what, *regrets, wanted)]
 
 
 @experiment(
@@ -78,15 +86,23 @@ def news_osom(stored: Stored) -> list[Reading]:
     take_away="Each phase starts anew, with widths for 25 times as many rounds, and small coefficients are lost.",
 )
 def news_dim(stored: Stored) -> list[Reading]:
-    found = [
-        *_ratio(stored, "linucb-full", "alb-dim", what="LinUCB on all topics"),
-        *_ratio(stored, "oful-plus", "alb-dim", what="OFUL+ with one bound"),
-    ]
+    def found(readers: str) -> list[Measured]:
+        rivals = {"linucb-full": "LinUCB on all topics", "oful-plus": "OFUL+ with one bound"}
+        return [
+            number
+            for rival, what in rivals.items()
+            for number in _ratio(stored, rival, "alb-dim", what=what, readers=readers)
+        ]
+
     change = (
         "the platform chooses among the stories of the day, so ALB-Dim is that for finitely many arms, with LinUCB "
         "inside; it needs nested maps, so supports are the first few topics"
     )
-    return [Reading("default", found, change)]
+    large = "norm >= 0.25 * sqrt(support)"  # coefficients at least the threshold of the first phase
+    return [
+        Reading("default", found("true"), change),
+        Reading("readers of large coefficients", found(large), f"{change}; readers of small coefficients are left out"),
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ questions of ours
@@ -101,10 +117,12 @@ def news_dim(stored: Stored) -> list[Reading]:
 def news_every_norm(stored: Stored) -> list[Reading]:
     if "news" not in stored:
         return []
-    found = []
-    for norm in stored.table("news", "SELECT DISTINCT norm FROM curves ORDER BY norm")["norm"].tolist():
-        pair = (_regret(stored, policy, f"norm = {norm}") for policy in ("oful-plus", "alb-norm"))
-        found.append(ratio(f"norm {norm:g}", *pair, ABOVE_1))
+    norms = stored.table("news", "SELECT DISTINCT norm FROM curves ORDER BY norm")["norm"].tolist()
+    found = [
+        number
+        for norm in norms
+        for number in _ratio(stored, "oful-plus", "alb-norm", what=f"norm {norm:g}", readers=f"norm = {norm}")
+    ]
     return [Reading("default", found)]
 
 

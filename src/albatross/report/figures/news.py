@@ -78,8 +78,9 @@ def draw_print(content: Content) -> Figure:
     figure, (by_norm, by_support, along, bounds) = style.new_figure(2, rows=2, height=8.4)
     for axes, (title, label, kinds, regrets) in zip((by_norm, by_support), _kinds(content.rows), strict=True):
         places = np.arange(len(kinds))
-        for policy, values in regrets.items():
-            style.draw_policy(axes, places, values, LOOKS[policy], marker="o")
+        for policy, values in regrets.items():  # dots, because on a log axis a band of one sd may have no lower end
+            axes.plot(places, values.T, ".", color=LOOKS[policy].colour, markersize=4, alpha=0.4, markeredgewidth=0)
+            style.draw_policy(axes, places, values.mean(axis=0, keepdims=True), LOOKS[policy])
         axes.set_xticks(places, [f"{kind:g}" for kind in kinds])
         axes.set_xlabel(label)
         axes.set_ylabel("regret of a reader")
@@ -98,7 +99,8 @@ def draw_print(content: Content) -> Figure:
     bounds.set_ylabel("ALB-Norm's bound on the norm")
     bounds.set_title("What ALB-Norm finds")
     bounds.legend(loc="upper left")
-    title = f"mean of {content.trials} populations, band: one sd" if content.trials > 1 else "one population"
+    means = f"mean of {content.trials} populations, dots: each of them, band: one sd"
+    title = means if content.trials > 1 else "one population"
     figure.legend(*along.get_legend_handles_labels(), loc="outside lower center", ncols=3, title=title)
     return figure
 
@@ -116,7 +118,8 @@ def page_plots(content: Content) -> list[plots.Plot]:
     found = []
     for title, label, kinds, regrets in _kinds(content.rows):
         ticks = {"tickvals": [*range(len(kinds))], "ticktext": [f"{kind:g}" for kind in kinds]}
-        found.append(_plot(title, plots.axis(label, **ticks), np.arange(len(kinds)), regrets, markers=True))
+        means = {policy: each.mean(axis=0, keepdims=True) for policy, each in regrets.items()}
+        found.append(_plot(title, plots.axis(label, **ticks), np.arange(len(kinds)), means, markers=True))
     rounds = plots.axis("round", rangemode="tozero")
     found.append(
         _plot("Cumulative regret, mean of all readers", rounds, *_regrets(content.rows, "round", LOOKS), markers=False)
