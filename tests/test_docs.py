@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import numpy as np
 import processes
 import pytest
 from sphinx.pycode import ModuleAnalyzer
@@ -20,6 +21,7 @@ from albatross import datasets, environments
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS, results
 from albatross.policies import CATALOGUE
+from albatross.protocol import Choice, init, resolve, update
 from albatross.report.claims.engine import HOLDS, judge
 from albatross.report.figures import panels as figures
 from albatross.store.results import Stored
@@ -80,6 +82,18 @@ def test_the_examples_in_the_skeletons_print_what_they_say(skeletons):
         for example in finder.find(getattr(skeletons, name), name, module=skeletons):
             runner.run(example)
     assert (runner.failures, runner.tries) == (0, 7)
+
+
+def test_the_policy_of_the_skeletons_learns_plays_at_once_as_one_by_one(skeletons):
+    policy = resolve(skeletons.DiscountedUCB(discount=0.5), 2, 1, None)
+    at_once, one_by_one = (init(policy, 2, 1, np.random.default_rng(0)) for _ in range(2))
+    for arm, reward, n in ((0, 0.3, 1), (1, 0.7, 3), (0, -0.2, 2)):
+        choice = Choice(arm, np.zeros(1), 0.0, 0.0, 1.0, np.empty(0))
+        update(policy, at_once, choice, n * reward, n)
+        for _ in range(n):
+            update(policy, one_by_one, choice, reward, 1)
+    for found, wanted in zip(at_once, one_by_one, strict=True):
+        assert found == pytest.approx(wanted)
 
 
 def test_the_panel_and_the_claim_of_the_skeletons_are_stored_drawn_and_judged(skeletons, tmp_path, monkeypatch):

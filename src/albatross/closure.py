@@ -1,7 +1,7 @@
-"""The sources that a module depends on, found from its import statements without running any.
+"""The sources that a module depends on, found from its import statements without running any code.
 
-What was computed or compiled from sources is valid as long as these stay the same, and not one file more: a package's
-`__init__.py` that passes a name on leads to the file where the name is defined, and does not count itself.
+A result or machine code is valid as long as these files are unchanged. A package's `__init__.py` that only passes on a
+name does not count: the file that defines the name does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 @cache
 def closure(module: str) -> tuple[Path, ...]:
-    """The files of a module of this package and of all that it imports from the package, directly or not, sorted.
+    """Return the files of a module and of everything that it imports from this package, directly or not, sorted.
 
     >>> [path.name for path in closure("albatross.forks")]
     ['forks.py']
@@ -40,21 +40,21 @@ def closure(module: str) -> tuple[Path, ...]:
 
 @cache
 def digest(*modules: str) -> str:
-    """A hash of all sources that these modules depend on, and of their places in the package."""
+    """Return a hash of all sources that these modules depend on, and of their places in the package."""
     files = sorted({path for module in modules for path in closure(module)})
     content = b"".join(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0" for path in files)
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def unchanged(*modules: str) -> bool:
-    """Whether these sources, and those that they depend on, are still the ones that this process imported."""
+    """Return whether these sources, and those that they depend on, are unchanged since this process imported them."""
     files = {path for module in modules for path in closure(module)}
     return all(max(found.st_mtime_ns, found.st_ctime_ns) <= _IMPORTED for found in map(Path.stat, files))
 
 
 @cache
 def _dependencies(module: str) -> frozenset[str]:
-    """The modules that define what a module imports."""
+    """Return the modules that define what a module imports."""
     text = _file(module).read_text(encoding="utf-8")
     found = set(_PLAIN_IMPORT.findall(text))
     for source, names in _imports(module):
@@ -67,7 +67,7 @@ def _dependencies(module: str) -> frozenset[str]:
 
 @cache
 def _imports(module: str) -> list[tuple[str, dict[str, str]]]:
-    """Of every `from ... import ...` of this package the module, and each name with what it is called here."""
+    """Return the module of each `from ... import ...` of this package, and each imported name with its local name."""
     text = _file(module).read_text(encoding="utf-8")
     found = []
     for source, names in _IMPORT.findall(text):
@@ -87,7 +87,7 @@ def _attributes(module: str, name: str) -> set[str] | None:
 
 @cache
 def _home(module: str, name: str) -> str:
-    """The module that a name comes from: `name` may be a module itself, or be passed on by a package."""
+    """Return the module that defines a name: `name` may be a module itself, or be passed on by a package."""
     if _is_module(f"{module}.{name}"):
         return f"{module}.{name}"
     if _is_package(module):

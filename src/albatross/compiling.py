@@ -1,7 +1,7 @@
-"""One source of a policy for stepping and for compiled loops.
+"""One source of a policy for single steps and for compiled loops.
 
-`compiled` is a decorator for functions; a verb is a `generic`, with one function per type of its first argument. Either
-may be called from Python, where Numba compiles it with all that it calls, and inside compiled code.
+`compiled` decorates functions; a verb is a `generic`, with one function per type of its first argument. Both can be
+called from Python, where Numba compiles them together with everything they call, and from compiled code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that registe
 
 
 class compiled:
-    """A function that Numba compiles: on its own where Python calls it, into its caller where compiled code does.
+    """A function that Numba compiles: separately if Python calls it, into its caller if compiled code does.
 
     Machine code is kept on disk, for exactly these sources (`machine_code.py`).
     """
@@ -48,9 +48,9 @@ class compiled:
         return dispatcher
 
     def _sources(self, arguments: tuple[Any, ...]) -> str | None:
-        """A hash of all sources that the code for arguments of these types is made from; None if some are not ours.
+        """Return a hash of all sources that determine the code for arguments of these types; None if some are not ours.
 
-        These are the closures of the function's module and of those that define the types, or verbs for them.
+        These are the closures of the function's module and of the modules that define the types, or verbs for them.
         """
         modules = {self.py_func.__module__}
         for kind in _classes_in(arguments):
@@ -64,13 +64,27 @@ class compiled:
             return None
 
     def __call__(self, *args: Any) -> Any:
-        return self._dispatcher(*args)
+        try:
+            return self._dispatcher(*args)
+        except SystemError as error:
+            raise first_cause(error) from None
 
     def prepared(self, *examples: Any) -> Any:
-        """The function for arguments of exactly these types, which are not looked at again: 0.8 us a call, not 5."""
+        """Return the function for exactly these types, without looking at types again: 0.8 us a call, not 5."""
         if not hasattr(self._dispatcher, "compile"):  # Numba is switched off
             return self._dispatcher
         return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
+
+
+def first_cause(error: SystemError) -> BaseException:
+    """Return what a signal handler raised, such as KeyboardInterrupt, while Numba returned arrays to Python.
+
+    Numba runs a Python function then, goes on after its error, and Python reports a SystemError instead.
+    """
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return cause
 
 
 def _is_ours(module: str) -> bool:
@@ -78,7 +92,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _classes_in(arguments: Any) -> Iterator[type]:
-    """The classes of all NamedTuples in types of arguments."""
+    """Return the classes of all NamedTuples in the types of arguments."""
     for each in arguments:
         if isinstance(each, types.BaseTuple):
             yield from _classes_in(each)
@@ -87,19 +101,19 @@ def _classes_in(arguments: Any) -> Iterator[type]:
 
 
 def is_ours(parameters: Any) -> bool:
-    """Whether a policy and all that it holds are defined in this package."""
+    """Return whether a policy, with everything in it, is defined in this package."""
     parts = parameters if isinstance(parameters, tuple) else ()
     ours = not hasattr(parameters, "_fields") or _is_ours(type(parameters).__module__)
     return ours and all(is_ours(part) for part in parts)
 
 
 def parameters_type(kind: type) -> type:
-    """The type that verbs are registered on: a policy declared by `options.policy` stands for its parameters."""
+    """Return the type that verbs are registered on: the parameters of a policy declared by `options.policy`."""
     return getattr(kind, "_parameters_type", kind)
 
 
 def subject_of(function: Callable[..., Any]) -> type:
-    """The type that annotates the first argument of a function, for which it is registered."""
+    """Return the type that a function is registered for: the annotation of its first argument."""
     first = function.__code__.co_varnames[0]
     subject = get_type_hints(function).get(first)
     if not isinstance(subject, type):
@@ -108,7 +122,7 @@ def subject_of(function: Callable[..., Any]) -> type:
 
 
 def python_verb(function: Callable[..., Any]) -> Any:
-    """A verb that is not compiled. Otherwise like a `generic`: `function` is what types without their own do."""
+    """A verb that is not compiled, otherwise like a `generic`; `function` is the default for all types."""
     verb: Any = functools.singledispatch(function)
     register = verb.register
 
@@ -120,7 +134,7 @@ def python_verb(function: Callable[..., Any]) -> Any:
 
 
 class generic:
-    """A verb: one name, one function per type of the first argument, the same from Python and in compiled code."""
+    """A verb: one function per type of the first argument, callable from Python and from compiled code."""
 
     def __init__(self, name: str, fallback: Callable[..., Any] | None = None) -> None:
         self.__name__ = name
@@ -140,7 +154,7 @@ class generic:
         return function
 
     def _find(self, subject: type) -> Any:
-        """The function for the type, or for the nearest type that it derives from."""
+        """Return the function for the type, or for its nearest base class."""
         for kind in subject.__mro__:
             if kind in self._functions:
                 return self._functions[kind]
@@ -149,7 +163,7 @@ class generic:
         return self._fallback
 
     def has(self, subject: type) -> bool:
-        """Whether a function is registered for the type, rather than the fallback."""
+        """Return whether a function is registered for the type, apart from the default."""
         return any(kind in self._functions for kind in subject.__mro__)
 
     def _implement(self, subject: Any, *args: Any) -> Any:

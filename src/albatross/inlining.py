@@ -1,9 +1,9 @@
-"""Compile functions that only compiled code calls: typed and lowered once, optimised where they are used.
+"""Compile functions that only compiled code calls: type and lower them once, and optimise them in their caller.
 
-Numba makes a library of machine code of every function, and optimises and emits that of a function together with all
-that it calls. Of a policy in fifty small functions, ten levels deep, it would compile the innermost ten times over.
-Here the library of such a function keeps its code as it was lowered. The function that Python calls gathers all of
-them, links each once and optimises the whole once.
+Numba makes a library of machine code from every function, optimised together with everything that it calls. For a
+policy of fifty small functions in ten levels, it would compile the innermost function ten times. Here the library of
+such a function keeps its code unoptimised. The function that Python calls collects all of them, links each once and
+optimises the whole once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of environments begin
 
 
 class InnerLibrary(JITCodeLibrary):
-    """The code of a function that only compiled code calls: never run by itself, so neither optimised nor emitted."""
+    """The code of a function that only compiled code calls: never run on its own, so neither optimised nor emitted."""
 
     _whole: Any = None
 
@@ -31,7 +31,7 @@ class InnerLibrary(JITCodeLibrary):
         self._finalized = True
 
     def own_module(self) -> Any:
-        """The function's code alone, to be linked."""
+        """Return the function's own code, to be linked."""
         return super()._get_module_for_linking()
 
     def _get_module_for_linking(self) -> Any:
@@ -58,7 +58,7 @@ def _module_of(library: Any) -> Any:
 
 
 def _needed_by(library: Any) -> Iterator[Any]:
-    """All libraries that this one's code calls, directly or not, each once."""
+    """Return all libraries that this one's code calls, directly or not, each once."""
     seen, waiting = {library}, list(library._linking_libraries)
     while waiting:
         needed = waiting.pop(0)
@@ -90,7 +90,7 @@ class InnerLowering(NativeLowering):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class VerbLowering(InnerLowering):
-    """Lower a verb. Inlined in any case, it costs no counting of references to the arrays of a state."""
+    """Lower a verb. It is always inlined, which saves counting references to the arrays of a state."""
 
     _name = "verb_lowering"
     _inline = True

@@ -40,7 +40,7 @@ def deviation_interval(values: np.ndarray) -> tuple[float, float]:
 def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
     """(trials,) slopes of lines on log axes, from regret (trials, len(x)): regret is about x to that power.
 
-    One row per trial, because values of one trial share their luck.
+    One row per trial, because values of the same trial are dependent.
 
     >>> exponents(np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0], [1.0, 1.0, 1.0]])).round(9).tolist()
     [0.5, 0.0]
@@ -50,7 +50,7 @@ def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
 
 
 class Slope(NamedTuple):
-    """Of the line fitted to log regret against log x."""
+    """The slope of the line fitted to log regret against log x, with its interval."""
 
     mean: float
     margin: float | None  # half of its 95 % interval; one trial has none
@@ -60,7 +60,7 @@ class Slope(NamedTuple):
 
 
 def slope(x: np.ndarray, regret: np.ndarray) -> Slope:
-    """Least squares trial by trial, then the mean over trials: values of one trial share their luck.
+    """Fit a line by least squares in each trial and average the slopes: values of the same trial are dependent.
 
     >>> x = np.array([1.0, 10.0, 100.0])
     >>> str(slope(x, np.array([3.0 * x**0.4, 5.0 * x**0.6])))

@@ -111,8 +111,21 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
 
 
 @compiled
-def learn_rewards(policy, states, choices, rewards, learnt):
-    """Update with one reward per event; `learnt` (1,) counts them."""
+def first_not_pending(users, arms, pending):
+    """Return the first event whose choice is not pending, -1 if all are. `pending` is as before."""
+    wrong = -1
+    for event in range(users.size):
+        pending[users[event], arms[event]] -= 1
+        if wrong < 0 and pending[users[event], arms[event]] < 0:
+            wrong = event
+    for event in range(users.size):
+        pending[users[event], arms[event]] += 1
+    return wrong
+
+
+@compiled
+def learn_rewards(policy, states, choices, rewards, pending):
+    """Update with one reward per event. A choice is pending until it is learnt, whatever interrupts this."""
     for event in range(rewards.size):
         choice = Choice(
             choices.arms[event],
@@ -123,14 +136,14 @@ def learn_rewards(policy, states, choices, rewards, learnt):
             choices.tags[event],
         )
         update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
-        learnt[0] += 1
+        pending[choices.users[event], choices.arms[event]] -= 1
 
 
 # ----------------------------------------------------------------------------------------------- rounds of a simulation
 
 
 class Tally(NamedTuple):
-    """One trial of one policy as it goes: totals, and their values at the rounds that are recorded."""
+    """The progress of one policy in one trial: totals, and their values at the recorded rounds."""
 
     totals: np.ndarray  # (2,) regret and reward so far
     recorded: np.ndarray  # (1,) how many of the rounds below are done
@@ -141,9 +154,9 @@ class Tally(NamedTuple):
 
 @compiled
 def play(policy, state, chunk, n, noise, pending, tally, start):
-    """Play the first n rounds of a chunk, of which `start` rounds of the trial came before.
+    """Play the first n rounds of a chunk, after `start` rounds of the trial.
 
-    Returns how many were played: fewer where a choice is not sound.
+    Return the number of rounds played: fewer than n if a choice is invalid.
     """
     for t in range(n):
         offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
@@ -171,10 +184,10 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
 def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, noise, luck, cuts, tally, progress):
     """Play actions of the unit ball, one for each row of `noise`; theta* is `tracked` beside the state.
 
-    With `blocks` an action is played as often at once as the policy holds it: the sum of n Gaussian rewards is one
-    Gaussian number, made of `luck`. Where a round within the block is recorded, the luck until there has the law that
-    it has given the block's: mean its share, variance p (m - p) / m for the first p of m plays, made of `cuts`. So
-    what is recorded changes no number.
+    With `blocks`, an action is played at once for as many rounds as the policy holds it: the sum of n Gaussian rewards
+    is one Gaussian number, made from `luck`. If a recorded round falls inside a block, the noise up to that round is
+    drawn given the noise of the whole block: for the first p of m plays its mean is the share p / m, its variance p (m
+    - p) / m, and it is made from `cuts`. So recording changes no number.
     """
     played = progress[0]
     for decision in range(noise.shape[0]):

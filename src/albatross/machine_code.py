@@ -1,8 +1,8 @@
-"""Machine code on disk: one file per function, types of arguments and sources, kept from one process to the next.
+"""Machine code on disk: one file per function, types of arguments and sources, shared by later processes.
 
-Numba's own cache watches only the file of the outermost function: after an edit to a policy it would go on running the
-old one. Here a file's name is a hash of everything that its code depends on, so a file is right or it is not found, and
-code of other versions stays beside it until the folder grows too large.
+Numba's own cache watches only the file of the outermost function: after an edit to a policy, it would still run the old
+one. Here the name of a file is a hash of everything that its code depends on, so a file is either right or not found.
+Code of other versions stays in the folder until it grows too large.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from albatross.cache import private_folder
+from albatross.cache import is_private_file, private_folder
 
 MOST_BYTES = 500_000_000  # in the folder; past this, files that were not used for longest are removed
 not_kept = list[str]()  # files that could not be written
@@ -37,12 +37,12 @@ _VERSIONS = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite",
 
 @cache
 def folder() -> Path | None:
-    """Where machine code is kept; None if there is no safe place for it."""
+    """Return the folder of machine code; None if there is no safe one."""
     return private_folder("machine-code")
 
 
 class MachineCode(_Cache):
-    """What Numba asks for the code of one function before it compiles, and gives it afterwards."""
+    """The cache of one function, in the form that Numba expects."""
 
     def __init__(self, function: Callable[..., Any], sources: Callable[[tuple[Any, ...]], str | None]) -> None:
         self._function, self._sources = function, sources
@@ -52,16 +52,16 @@ class MachineCode(_Cache):
         return str(folder() or "")
 
     def enable(self) -> None:
-        """Numba's word for: keep code on disk. It always is."""
+        """Required by Numba; the cache is always on."""
 
     def disable(self) -> None:
-        """Numba's word for: stop that."""
+        """Required by Numba; the cache is always on."""
 
     def flush(self) -> None:
-        """Numba's word for: forget the files of this function. They are never wrong."""
+        """Required by Numba; a file is never outdated."""
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled function for these types of arguments, or None."""
+        """Return the compiled function for these types of arguments, or None."""
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
         content = path and _read(path)
@@ -71,7 +71,7 @@ class MachineCode(_Cache):
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep a function that was just compiled."""
+        """Save a function that was just compiled."""
         path = self._path(signature, result.codegen)
         if path is not None and not result.library.has_dynamic_globals:
             _write(path, dumps(result._reduce()))
@@ -86,8 +86,10 @@ class MachineCode(_Cache):
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the content of the file; None if it cannot be read or is damaged."""
+    """Return the content of the file; None if it is damaged, cannot be read, or others may have written it."""
     try:
+        if not is_private_file(path):
+            return None
         content = path.read_bytes()
         if time.time() - path.stat().st_mtime > _RECENT:
             os.utime(path)
@@ -98,11 +100,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write the file at once, or not at all where there is no room; make room first, once per process."""
+    """Write the file completely or not at all; make room first, once per process."""
     _make_room()
     unfinished = path.with_name(f"unfinished-{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        unfinished.write_bytes(hashlib.sha256(content).digest() + content)
+        with open(unfinished, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(hashlib.sha256(content).digest() + content)
         unfinished.replace(path)
     except OSError:
         not_kept.append(path.name)
@@ -112,9 +115,9 @@ def _write(path: Path, content: bytes) -> None:
 
 @cache
 def _make_room() -> None:
-    """Remove the files that were not used for longest until the folder is small enough.
+    """Remove the least recently used files until the folder is small enough.
 
-    A file is read whole before its code runs, so nothing that is in use is lost with it.
+    A file is read completely before its code runs, so removing it is safe even if it is in use.
     """
     place = folder()
     if place is None:
@@ -135,7 +138,7 @@ def _make_room() -> None:
 
 @contextlib.contextmanager
 def announced(what: str) -> Iterator[None]:
-    """One line on a terminal's standard error if this takes long; none with ALBATROSS_QUIET in the environment."""
+    """Print one line to the standard error of a terminal if this takes long; ALBATROSS_QUIET silences it."""
     if os.environ.get("ALBATROSS_QUIET") or sys.stderr is None or not sys.stderr.isatty():
         yield
         return

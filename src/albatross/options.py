@@ -43,7 +43,7 @@ _DERIVED: Any = object()
 
 
 class Option(NamedTuple):
-    """What a keyword may be, and what compiled code gets for it."""
+    """The check of a keyword, and its value in compiled code."""
 
     # Raises a ValueError; what it returns, if anything, is kept instead. None: the policy's `__post_init__` checks it.
     check: Callable[[str, Any], Any] | None = None
@@ -56,7 +56,7 @@ def whole(least: int) -> Option:
 
 
 def one_of(*words: str) -> Option:
-    """One of a few words; compiled code gets its place among them."""
+    """One of a few words; compiled code gets its index."""
     return Option(partial(checks.one_of, choices=words), words.index)
 
 
@@ -72,7 +72,7 @@ Ties = Annotated[str, Option(partial(checks.one_of, choices=("random", "first"))
 
 
 def check_base(name: str, value: Any) -> None:
-    """A policy for finitely many arms, which another policy plays."""
+    """Require a policy for finitely many arms, which another policy plays."""
     if not is_policy(value):
         raise ValueError(f"{name} must be a policy, and {value!r} is not one")
     if on_ball(value):
@@ -80,7 +80,7 @@ def check_base(name: str, value: Any) -> None:
 
 
 def derived(*, init: Literal[False] = False) -> Any:
-    """A parameter that is no keyword: `resolve` says what it is."""
+    """Declare a parameter that is not a keyword: `resolve` sets it."""
     return _DERIVED
 
 
@@ -141,7 +141,7 @@ def _check(policy: Any, options: dict[str, Option]) -> None:
 
 
 def parameters(policy: Any, /, **given: Any) -> Any:
-    """What compiled code gets: the keywords as numbers, but for what is given here.
+    """Return the compiled parameters: the keywords as numbers, except for those given here.
 
     A keyword that is None and a derived parameter must be given.
     """

@@ -1,4 +1,4 @@
-"""Work in threads, and bars that show how far it is."""
+"""Work in threads, and progress bars."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _AHEAD = 2  # trials handed out, for each that is played
 
 
 def default_workers() -> int:
-    """All cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(run_trial: Any, trials: int, workers: int, stop: threading.Event) -> list[Any]:
-    """All trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
+    """Run all trials; an error or Ctrl-C stops the others at their next chunk and is raised at once."""
     results: list[Any] = [None] * trials
     left, running = iter(range(trials)), dict[Future[Any], int]()
     with ThreadPoolExecutor(workers) as pool:
@@ -55,7 +55,7 @@ def without_bars() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
-    """Yields a function that takes rounds done; draws a bar where one is wanted and rich is installed."""
+    """Yield a function of the number of rounds done; draw a bar if one is wanted and rich is installed."""
     if wanted is None:
         wanted = _BARS.get() and sys.stderr.isatty()
     if wanted:

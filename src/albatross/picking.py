@@ -14,13 +14,13 @@ _RETRY_EVERY = 10  # decisions, on average
 
 @compiled
 def uniform_from_normal(z):
-    """Phi(z): a standard normal number as a uniform one in (0, 1)."""
+    """Return Phi(z), which turns a standard normal number into a uniform one in (0, 1)."""
     return min(0.5 * math.erfc(-z / math.sqrt(2.0)), 1.0 - 2.0**-53)
 
 
 @compiled
 def pick_uniformly(eligible, z):
-    """A uniformly random eligible arm, and how likely it was, from one standard normal number."""
+    """Return a uniformly random eligible arm and its probability, from one standard normal number."""
     n_eligible = 0
     for arm in range(eligible.size):
         n_eligible += eligible[arm]
@@ -35,10 +35,10 @@ def pick_uniformly(eligible, z):
 
 @compiled
 def arm_to_retry(decision, n_arms):
-    """The arm that may be asked for a first play again: any of them in about every tenth decision, else -1.
+    """Return the arm that may get another first play: in about every tenth decision one of the arms, else -1.
 
-    A reward may be lost. If a first play were waited for without end, its arm would never be played again. Which
-    decisions and arms these are is a hash of the decision's number: nothing that recurs can fall in step with it.
+    A reward may be lost. If the policy waited for it forever, the arm would never be played again. The decisions and
+    arms are a hash of the decision's number, so they cannot coincide with a periodic pattern in the data.
     """
     mixed = (decision % 2**32 * 1_664_525 + 1_013_904_223) % 2**32
     mixed = (mixed ^ (mixed >> 16)) * 69_069 % 2**32
@@ -48,11 +48,11 @@ def arm_to_retry(decision, n_arms):
 
 @compiled
 def pick_best(scores, offer, priority):
-    """The eligible arm of highest score; ties go to the lowest `priority`.
+    """Return the eligible arm with the highest score; ties go to the lowest `priority`.
 
-    A score of +inf asks for a first play. The lowest such arm without a pending decision is played, so that a
-    burst of decisions before any reward does not repeat one arm; with nothing else to choose from, the arm with
-    the fewest pending decisions. An arm with a score of NaN is returned at once, for `is_sound` to refuse.
+    A score of +inf requests a first play. The lowest such arm without a pending decision is played, so that a burst of
+    decisions before any reward does not repeat one arm; if all have one, the arm with the fewest pending decisions. An
+    arm with a score of NaN is returned at once, for `is_sound` to refuse.
     """
     best, waiting, again = -1, -1, -1
     for arm in range(scores.size):
@@ -75,8 +75,8 @@ def pick_best(scores, offer, priority):
 
 
 def tie_priority(n_arms: int, ties: Any, rng: np.random.Generator) -> np.ndarray:
-    """The order in which arms of equal score are preferred, drawn once: `state.priority` of an index policy.
+    """Draw the order that breaks ties between arms: `state.priority` of an index policy.
 
-    `ties` is the compiled keyword: 1 for a random order, 0 for the arms' own.
+    `ties` is the compiled keyword: 1 for a random order, 0 for the order of the arms.
     """
     return rng.permutation(n_arms) if ties else np.arange(n_arms)

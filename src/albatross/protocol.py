@@ -1,7 +1,7 @@
-"""The verbs that every policy and every environment speaks, and how one text of them runs stepped and compiled.
+"""The verbs that every policy and every environment implements, for single steps and for compiled loops.
 
-A policy's parameters are a NamedTuple of numbers, its state a NamedTuple of arrays. A verb is registered on the
-type of the parameters; called from Python it looks the type up, called inside compiled code Numba does:
+A policy's parameters are a NamedTuple of numbers, its state is a NamedTuple of arrays. A verb is registered on the type
+of the parameters. Python calls look up this type at run time, compiled calls when Numba compiles them:
 
 >>> from typing import NamedTuple
 >>> class Always(NamedTuple):
@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 
 
 class Environment(Protocol):
-    """A problem that `simulate` plays: the verbs `begin` and `draw` are registered for it, and it states its size."""
+    """A problem that `simulate` plays: it states its size, and the verbs `begin` and `draw` are registered for it."""
 
     @property
     def n_arms(self) -> int:
@@ -80,22 +80,22 @@ Policy = Declared | Parameters
 
 @singledispatch
 def resolve(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Any:
-    """Turn what a user wrote into what is compiled: a NamedTuple of numbers, settled once.
+    """Turn a policy as a user writes it into compiled parameters: a NamedTuple of numbers.
 
-    A NamedTuple of numbers is itself such a thing, so a policy in a user's own file needs no second class.
+    A NamedTuple of numbers stands for itself, so a policy in a user's own file needs no second class.
     """
     check_policy(policy)
     return policy
 
 
 def is_policy(value: Any) -> bool:
-    """Whether it is what `resolve` takes: a policy of this library, or parameters of somebody's own."""
+    """Return whether `resolve` accepts it: a policy of this library, or parameters of a user's own policy."""
     known = resolve.dispatch(type(value)) is not resolve.dispatch(object)
     return known or (hasattr(value, "_fields") and not isinstance(value, type))
 
 
 def check_policy(value: Any) -> None:
-    """Refuse what is no policy, and say what to give instead."""
+    """Raise a TypeError that says what to give instead, unless this is a policy."""
     if is_policy(value):
         return
     if isinstance(value, type):
@@ -106,7 +106,7 @@ def check_policy(value: Any) -> None:
 
 
 def _with_checks(verb: Any) -> Any:
-    """Check the answer of the verb, so that a sentence, not the compiler, says what a user's policy lacks."""
+    """Check the result of `init`, so that one sentence, not the compiler, says what a user's policy lacks."""
 
     @wraps(verb)
     def wrapped(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
@@ -132,23 +132,23 @@ def _with_checks(verb: Any) -> Any:
 @_with_checks
 @python_verb
 def init(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> Any:
-    """The state before the first round: a NamedTuple of arrays."""
+    """Return the state before the first round: a NamedTuple of arrays."""
     raise TypeError(f"init is not defined for {type(policy).__name__}: register it")
 
 
 @singledispatch
 def on_ball(policy: Any) -> bool:
-    """Whether the policy's arms are the vectors of the unit ball."""
+    """Return whether the policy's arms are the vectors of the unit ball."""
     return False
 
 
 @python_verb
 def track(policy: Any, state: Any, theta: np.ndarray) -> tuple[Any, Any]:
-    """Prepare a simulation on the unit ball: the state to play with, and theta* as the simulation keeps it.
+    """Prepare a simulation on the unit ball: return the state to play with, and theta* as the simulation keeps it.
 
-    Called before the first round. What is tracked stands beside the state: a policy that registers `track` is trusted
-    not to keep theta* in its state. A policy that knows its actions in a basis of its own may leave the axes out
-    of its state and have theta* follow its basis instead: it registers `track`, `mean_reward` and `update_tracking`.
+    Called before the first round. theta* is kept beside the state: a policy that registers `track` is trusted not to
+    put it into the state. A policy that stores its actions in a basis of its own can leave the axes out of its state
+    and have theta* follow its basis instead: it registers `track`, `mean_reward` and `update_tracking`.
     """
     return state, theta[None, :]
 
@@ -176,11 +176,11 @@ def check_state(policy: Any, state: Any) -> None:
 
 @python_verb
 def check_tags(policy: Any, state: Any, tags: np.ndarray) -> None:
-    """Refuse tags (m, tag_size) whose indices lead outside of the arrays: raise a ValueError. NaN is no index."""
+    """Refuse tags (m, tag_size) whose indices lead outside of the arrays: raise a ValueError. NaN is not an index."""
 
 
 def _with_warnings(verb: Any) -> Any:
-    """Add `warnings` to every answer of the verb."""
+    """Add `warnings` to every result of the verb."""
 
     @wraps(verb)
     def wrapped(policy: Any, state: Any) -> dict[str, Any]:
@@ -234,7 +234,7 @@ reset = generic("reset")  # reset(policy, state): back to before the first round
 
 @compiled
 def is_sound(choice, offer):
-    """Whether the choice is one of the eligible arms, with a score that is a number and a probability that is one."""
+    """Return whether the choice is an eligible arm, its score a number, and its propensity a probability or unknown."""
     known = choice.propensity == choice.propensity
     return (
         0 <= choice.arm < offer.eligible.size
@@ -246,7 +246,7 @@ def is_sound(choice, offer):
 
 
 def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> NoReturn:
-    """Raise the error for a choice that is not sound, which names the policy and what it did."""
+    """Raise the error for an invalid choice; it names the policy and what it did."""
     name, n_arms = type(policy).__name__, offer.eligible.size
     if select.has(type(policy)):
         choice = select(policy, state, offer, noise)
@@ -268,7 +268,7 @@ def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> N
 
 
 class Rounds(NamedTuple):
-    """A chunk of n rounds that every policy plays."""
+    """A chunk of n rounds, which every policy plays."""
 
     contexts: np.ndarray  # (n, K, d)
     eligible: np.ndarray  # (n, K) bool
@@ -278,7 +278,7 @@ class Rounds(NamedTuple):
 
 @singledispatch
 def begin(env: Any, rng: np.random.Generator) -> Any:
-    """Draw one trial's problem (its parameter, its biases): an instance that `draw` takes rounds from."""
+    """Draw the problem of one trial (parameter, biases): an instance from which `draw` takes rounds."""
     raise TypeError(f"{env!r} is not an environment: take one from albatross.environments or register your own")
 
 
@@ -290,5 +290,5 @@ def draw(instance: Any, chunk: Rounds, rng: np.random.Generator) -> None:
 
 @singledispatch
 def describe(instance: Any) -> dict[str, Any]:
-    """The instance's hidden truth, for results: theta, biases."""
+    """Return the true parameters of the instance, for results and oracles: theta, biases."""
     return {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def absolute_name(path: str | os.PathLike[str]) -> str:
-    """The absolute path as text for DuckDB, which takes UTF-8 alone."""
+    """Return the absolute path as text for DuckDB, which accepts only UTF-8."""
     name = str(Path(path).absolute())
     try:
         name.encode()
@@ -20,7 +20,7 @@ def absolute_name(path: str | os.PathLike[str]) -> str:
 
 
 def exact_pattern(path: str | os.PathLike[str]) -> str:
-    """The path for DuckDB, which takes paths for patterns: absolute, and this one matches no other file."""
+    """Return the absolute path for DuckDB, which reads paths as patterns; this one matches no other file."""
     name = absolute_name(path)
     pattern = re.sub(r"([*?\[])", r"[\1]", name)
     if pattern != name and "\\" in name and os.sep == "/":  # DuckDB takes it for a separator

@@ -12,7 +12,8 @@ _MOST_RECORDED = 2_000
 
 
 def recording_grid(horizon: int, record: int | str | Sequence[int] | np.ndarray | None = None) -> np.ndarray:
-    """The rounds to record: at most so many evenly spaced, "log" for logarithmic spacing, or these very rounds.
+    """Return the rounds to record: at most this many, evenly spaced; "log" for logarithmic spacing; or a list of
+    rounds.
 
     >>> recording_grid(100, 5).tolist()
     [1, 26, 50, 75, 100]

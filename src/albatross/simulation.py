@@ -1,4 +1,4 @@
-"""Play policies against an environment: many trials, in threads, paired, at the speed of compiled code."""
+"""Play policies against an environment: many paired trials, in threads, at the speed of compiled code."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Run:
 
 
 def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
-    """The trial's generators: the environment's, the one that every policy starts from afresh, and one for records.
+    """Return the generators of a trial: for the environment, for each policy, and for recording.
 
-    That each policy starts from the same stream of its own is why adding a policy changes no other's numbers; that
-    what is recorded within a block has its own is why recording changes none.
+    Every policy starts from the same stream, so adding a policy does not change the numbers of the others. What is
+    recorded within a block has a stream of its own, so recording changes no number.
     """
     environment, policy, records = (
         np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(trial, part)))) for part in range(3)
@@ -91,7 +91,7 @@ class _Player:
         self.loop: Any = None
 
     def play(self, loop: compiled, *args: Any) -> Any:
-        """Enter the compiled loop, with the time it takes on the clock; compiling is not."""
+        """Run the compiled loop and add its time, without compiling, to `seconds`."""
         self.loop = self.loop or loop.prepared(self.parameters, self.state, *args)
         begun = time.perf_counter()
         found = self.loop(self.parameters, self.state, *args)
@@ -100,7 +100,7 @@ class _Player:
 
 
 def _check_plays(policy: Any, env: Any) -> None:
-    """Refuse what is no policy, and a policy for problems of the other kind."""
+    """Refuse anything but a policy for this kind of problem."""
     check_policy(policy)
     if on_ball(policy) != isinstance(env, Ball):
         kind = "actions of the unit ball" if on_ball(policy) else "finitely many arms"
@@ -108,7 +108,7 @@ def _check_plays(policy: Any, env: Any) -> None:
 
 
 def _is_oracle(policy: Any) -> bool:
-    """Whether it is a function that makes a policy from the trial's truth."""
+    """Return whether this is a function that makes a policy from the true parameters of a trial."""
     return callable(policy) and not isinstance(policy, type)
 
 
@@ -126,7 +126,7 @@ class _Setting(NamedTuple):
 
 
 def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
-    """One trial of all policies on one instance of the problem: (tally, seconds, diagnostics) of each."""
+    """Run one trial of all policies on one instance; return (tally, seconds, diagnostics) of each, None if stopped."""
     env_rng, _, record_rng = streams(setting.seed, trial)
     instance = begin(setting.env, env_rng)
     truth = describe(instance)
@@ -150,7 +150,7 @@ def _play_trial(setting: _Setting, trial: int) -> list[Any] | None:
 
 
 def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, players: list[_Player]) -> bool:
-    """Finitely many arms: every chunk of rounds is drawn once and played by all. Whether it came to its end."""
+    """Draw each chunk of rounds once and let all policies play it. Return whether the trial was completed."""
     n_arms, dim = setting.env.n_arms, setting.env.dim
     size = max(1, _CHUNK_BYTES // (8 * n_arms * dim))
     table = (size, n_arms)
@@ -177,7 +177,7 @@ def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, p
 def _play_on_ball(
     setting: _Setting, instance: Any, env_rng: np.random.Generator, cuts: np.ndarray, players: list[_Player]
 ) -> bool:
-    """The unit ball: every policy plays on its own, with luck from the same stream. Whether it came to its end."""
+    """Let each policy play on its own, with noise from the same stream. Return whether the trial was completed."""
     theta, dim = instance.theta, setting.env.dim
     offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
     luck_state = env_rng.bit_generator.state
@@ -239,13 +239,16 @@ def simulate(
     blocks: bool = True,
     progress: bool | None = None,
 ) -> Any:
-    """Play one policy, or a dict of them, `trials` times; every policy of a trial meets the same contexts and noise.
+    """Play one policy, or a dict of policies, for `trials` trials; in a trial, all see the same contexts and noise.
 
-    The numbers depend on `seed` alone, not on `workers` (all cores by default) nor on which other policies play.
-    `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. On the ball, what a
-    rarely switching policy plays many times is played as one block, exactly in law, unless `blocks` is False; policies
-    then share theta*, but not the noise. `progress` shows a bar; by default on a terminal with rich installed. An
-    oracle is a function of the trial's truth: `lambda truth: policies.BallOFUL(support=truth["support"])`.
+    The numbers depend on `seed` alone, not on `workers` (all cores by default) and not on which other policies play.
+    `record`: at most that many evenly spaced rounds (2,000 by default), "log", or a list of rounds. On the ball, rounds
+    in which a rarely switching policy repeats its action are played as one block, exactly in distribution, unless
+    `blocks` is False; policies then share theta*, but not the noise. `progress` shows a bar; by default on a terminal
+    with rich installed.
+
+    An oracle is a function of the true parameters of a trial: `lambda truth:
+    policies.BallOFUL(support=truth["support"])`.
 
     >>> from albatross import environments, policies
     >>> env = environments.Mixture(n_arms=3, dim=2, noise_sd=0.1)
@@ -286,7 +289,9 @@ def simulate(
         slow = [type(each).__name__ for each in named.values() if getattr(each, "switch", None) == 0]
         if slow and blocks:
             names = " and ".join(sorted(set(slow)))
-            warnings.warn(f"{names} with switch=0 chooses anew every round: no blocks, round by round", stacklevel=2)
+            warnings.warn(
+                f"{names} with switch=0 chooses in every round: playing round by round, not in blocks", stacklevel=2
+            )
 
     stop = threading.Event()
 
@@ -316,7 +321,7 @@ def simulate(
 
 
 def _check_memory(env: Any, n_policies: int, trials: int, at_once: int, n_recorded: int) -> None:
-    """Refuse more than fits: an instance's parameters and the contexts of a round, or the results of all trials."""
+    """Refuse what does not fit in memory: an instance with the contexts of a round, or the results of all trials."""
     n_arms, dim = int(env.n_arms), int(env.dim)
     checks.fits_in_memory(
         f"a problem of n_arms={n_arms} and dim={dim}, played by {at_once} at once,",
@@ -331,7 +336,7 @@ def _check_memory(env: Any, n_policies: int, trials: int, at_once: int, n_record
 
 
 def _in_blocks(env: Any, wanted: bool) -> bool:
-    """Whether blocks are valid on this environment; says so where they are not."""
+    """Return whether blocks are valid on this environment; warn if they are not."""
     if not (wanted and isinstance(env, Ball)):
         return False
     if env.noise != "gaussian":

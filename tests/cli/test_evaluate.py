@@ -81,7 +81,7 @@ def test_a_log_without_randomness_gives_no_estimates_of_other_policies_and_says_
     }
     assert rows["logged"][0] == "0.995"
     assert rows["uniform"][:3] == ["–"] * 3
-    assert "–: there is no round to average, or the log supports no estimate" in " ".join(done.stdout.split())
+    assert "–: no round was accepted, or the log does not support an estimate" in " ".join(done.stdout.split())
     assert (
         "note: uniform: no IPS, SNIPS or DR, because it spends 100 of 200 rounds on actions that the logging policy "
         "could not take: the logged action had propensity 1" in done.stderr
@@ -93,9 +93,12 @@ def test_a_log_without_randomness_gives_no_estimates_of_other_policies_and_says_
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("nowhere.csv",), "there is no file nowhere.csv; shipped logs are open-bandit, open-bandit-bts"),
+        (("nowhere.csv",), "there is no file nowhere.csv; the included logs are open-bandit, open-bandit-bts"),
         (("open-bandit", "--policies", "alb-dim"), "alb-dim plays actions of the unit ball, a log has 80 arms"),
-        (("open-bandit", "--policies", "oracle"), "a log knows no truth to tell an oracle"),
+        (
+            ("open-bandit", "--policies", "oracle"),
+            "an oracle needs the true parameters, and a log does not contain them",
+        ),
         (("open-bandit", "--policies", "best"), "there is no policy 'best'"),
         (("open-bandit", "--policies", "LinTS"), "did you mean lints?"),
         (("open-bandit", "--policies", "ucb,ucb"), "none twice"),
@@ -118,7 +121,7 @@ def test_every_other_column_of_numbers_is_named_as_a_feature_and_the_marks_are_e
     assert "features of the round: user [id], hour\n" in done.stdout
     said = " ".join(done.stdout.split())
     assert "±?: the error is not known, because all that is averaged is alike." in said
-    assert "–: there is no round to average, or the log supports no estimate, and a note says why." in said
+    assert "–: no round was accepted, or the log does not support an estimate, and a note says why." in said
 
 
 def test_rows_that_were_dropped_are_told_of_also_where_too_few_are_left(tmp_path):

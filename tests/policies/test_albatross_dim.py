@@ -293,11 +293,11 @@ def test_coordinates_that_matter_are_told_from_those_that_do_not_and_none_is_clo
     assert found["warnings"] == []
 
 
-def test_what_cannot_be_told_yet_is_said():
+def test_what_is_not_identified_yet_is_said():
     agent = Agent(policies.AlbatrossDim(sigma=SIGMA), dim=4, seed=0)
     coordinates, direction = agent.diagnostics()["warnings"]
-    assert "4 of 4 coordinates cannot be told yet" in coordinates
-    assert "the best direction cannot be told yet" in direction
+    assert "4 of 4 coordinates are not identified yet" in coordinates
+    assert "the best direction is not identified yet" in direction
 
 
 def test_a_norm_bound_that_the_rewards_contradict_is_said():
@@ -306,7 +306,7 @@ def test_a_norm_bound_that_the_rewards_contradict_is_said():
         decision = agent.select()
         agent.update(decision, 3.0 * float(decision.action[0]))
     (warning,) = agent.diagnostics()["warnings"]
-    assert warning == "theta_hat is 3 long, norm_bound is 1: tell a larger one"
+    assert warning == "theta_hat is 3 long, norm_bound is 1: give a larger one"
 
 
 # ------------------------------------------------------------------------------------------------------ degenerate

@@ -59,7 +59,7 @@ def test_every_policy_without_feature_maps_races():
 def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_albatross(name):
     problem = {**problems.ARMS, **problems.SPARSE, **problems.BALL}[name]
     built = problems.contenders(problem)
-    told = problem.told_sigma * problem.env.noise_sd
+    told = problem.given_sigma * problem.env.noise_sd
     if isinstance(problem.env, Ball):
         assert built["ball-oful"].sigma == told
         return

@@ -25,7 +25,7 @@ def test_a_panel_is_replaced_but_never_a_file_of_somebody_elses(tmp_path):
         small_results.write_panel(tmp_path, "f", trials=trials)
         assert trials_of(tmp_path / "f") == trials
     (tmp_path / "f" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match=r"thesis\.tex is not ours: name another --out"):
+    with pytest.raises(ValueError, match=r"thesis\.tex was not written by albatross: choose another --out"):
         small_results.write_panel(tmp_path, "f", trials=3)
     assert (tmp_path / "f" / "thesis.tex").read_text() == "mine"
     assert trials_of(tmp_path / "f") == 2

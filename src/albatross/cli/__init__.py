@@ -9,13 +9,14 @@ from albatross.errors import missing_extra
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: what stops in order for Ctrl-C stops in the same way for this."""
+    """Raised on SIGTERM; a command then stops as after Ctrl-C."""
 
 
 def main() -> None:
-    """Run the command line, or say what is missing for it.
+    """Run the command line, or say what must be installed for it.
 
-    SIGTERM stops a command in order. A command that was started with SIGINT or SIGTERM ignored goes on ignoring it.
+    SIGTERM stops a command in an orderly way. A command that was started with SIGINT or SIGTERM ignored keeps ignoring
+    it.
     """
     try:
         from albatross.cli.commands import albatross

@@ -80,7 +80,9 @@ _FOR_ENV = {
 )
 @click.option("--horizon", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rounds.")
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -15,9 +15,9 @@ from albatross.cli.plainly import plainly
 def compile_policies(names: tuple[str, ...]) -> None:
     """Compile policies beforehand, for an image or a service, so that the first decision is fast.
 
-    Policies are named as in `albatross policies`, with parameters in parentheses; without any, the default ones of
-    agents are compiled. Machine code is kept for agents, fleets and simulations with any number of arms and features,
-    in ALBATROSS_CACHE or else in the user's cache folder.
+    Write policies as in `albatross policies`, with parameters in parentheses. Without a POLICY, the default policies of
+    agents are compiled. The machine code serves agents, fleets and simulations with any number of arms and features. It
+    is kept in ALBATROSS_CACHE, or else in the user's cache folder.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -44,7 +44,7 @@ def compile_policies(names: tuple[str, ...]) -> None:
 
 
 def _use(policy: Any) -> None:
-    """Decide, learn and simulate once: whatever is not compiled yet is, for any number of arms and features."""
+    """Decide, learn and simulate once, which compiles everything for any number of arms and features."""
     import numpy as np
 
     from albatross import Agent, Fleet, environments, simulate

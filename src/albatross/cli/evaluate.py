@@ -49,7 +49,9 @@ from albatross.cli.plainly import new_console, plainly, printable, with_notes
     show_default=True,
     help="Draws per round for the probabilities of a randomised policy.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 @plainly
 def evaluate(
     log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int
@@ -57,7 +59,7 @@ def evaluate(
     """Estimate from a LOG of decisions what other policies would have earned.
 
     LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
-    Bandit Dataset, or one that is shipped: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
+    Bandit Dataset, or one of the included logs: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
     """
     from albatross import evaluation
     from albatross.cli import log_evaluation as offline

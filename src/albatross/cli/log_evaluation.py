@@ -28,21 +28,21 @@ SHIPPED = {
 MANY_FEATURES = 200  # a choice costs their square
 COLUMNS = ("policy", "replay", "rounds", "IPS", "SNIPS", "DR", "ESS")
 LEGEND = (
-    "Mean reward a round ± its standard error. replay: the policy learns as it plays, in the rounds where it chose "
-    "what was logged. IPS, SNIPS, DR: what it learnt from the other folds, frozen. ESS: rounds that these rest on; "
-    "where they are few, the errors are understated. ±?: the error is not known, because all that is averaged "
-    "is alike. –: there is no round to average, or the log supports no estimate, and a note says why."
+    "Mean reward per round ± its standard error. replay: the policy learns as it plays, from the rounds in which it "
+    "chose the logged action. IPS, SNIPS, DR: the policy trained on the other folds, frozen. ESS: effective "
+    "number of rounds; if it is small, the errors are understated. ±?: the error is unknown, because all averaged "
+    "values are equal. –: no round was accepted, or the log does not support an estimate; a note says why."
 )
 
 
 def open_log(text: str, *, items: str | os.PathLike[str] | None = None) -> Log:
-    """A log that is shipped, by its name, or a file."""
+    """Read an included log by its name, or a file."""
     if text in SHIPPED:
         if items is not None:
-            raise ValueError(f"{text} has its items already")
+            raise ValueError(f"{text} includes its items: leave out --items")
         return datasets.open_bandit(**SHIPPED[text])
     if not Path(text).is_file():
-        raise ValueError(f"there is no file {text}; shipped logs are {', '.join(SHIPPED)}")
+        raise ValueError(f"there is no file {text}; the included logs are {', '.join(SHIPPED)}")
     return datasets.read_log(text, items=items)
 
 
@@ -77,11 +77,11 @@ def contenders(texts: Sequence[str], log: Log) -> dict[str, Any]:
 
 
 def _no_oracle(make: Any) -> Any:
-    raise ValueError("a log knows no truth to tell an oracle")
+    raise ValueError("an oracle needs the true parameters, and a log does not contain them")
 
 
 def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
-    """The table's texts: what was logged, then a line for every policy."""
+    """Return the rows of the table: the logging policy, then each evaluated policy."""
     n = len(log.rewards)
     logged = _with_error(float(log.rewards.mean()), standard_error(log.rewards))
     lines: list[tuple[str, ...]] = [("logged", "", "", logged, "", "", f"{n:,}")]
@@ -95,9 +95,9 @@ def rows(log: Log, found: Mapping[str, Evaluation]) -> list[tuple[str, ...]]:
 
 
 def features(log: Log, arms: str | None) -> list[str]:
-    """Which columns contexts are made of: a line for those of the round, one for those of the actions.
+    """Return which columns the contexts are built from: one line for the rounds, one for the actions.
 
-    A column of text is named once, whatever the number of its indicators.
+    A text column is named once, whatever the number of its indicators.
     """
     of_actions = np.empty((1, 0)) if log.action_features is None else log.action_features
     lines = []
@@ -113,10 +113,10 @@ def features(log: Log, arms: str | None) -> list[str]:
 
 
 def _with_error(value: float, error: float) -> str:
-    """Two lines, with two digits of the error, or with a question mark where it is not known.
+    """Format value and error on two lines, with two digits of the error, or a question mark if it is unknown.
 
     >>> _with_error(0.00381234, 0.000618)
-    '0.00381\\n±0.00062'
+    '0.00381\n±0.00062'
     """
     if math.isnan(value):
         return "–"

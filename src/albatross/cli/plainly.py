@@ -1,4 +1,4 @@
-"""How every command speaks: errors in one line, warnings as notes."""
+"""How all commands report problems: errors in one line, warnings as notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from albatross.errors import missing_extra
 
 
 def plainly(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what a user can do something about into one line, and a missing extra into its name."""
+    """Turn errors that a user can fix into one line, and a missing library into the extra to install."""
 
     @wraps(command)
     def wrapped(*args: Any, **options: Any) -> None:
@@ -41,7 +41,7 @@ def plainly(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def with_notes() -> Iterator[None]:
-    """Print what was warned of as notes, once each, below everything else, also where an error ends it."""
+    """Print warnings as notes, each once, below all other output, even after an error."""
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -52,14 +52,14 @@ def with_notes() -> Iterator[None]:
 
 
 def new_console(**options: Any) -> Any:
-    """A console that prints texts as they are: [old] in a path is no markup, and :smile: no emoji."""
+    """Return a console that prints text as it is: [old] in a path is not markup, and :smile: is not an emoji."""
     from rich.console import Console
 
     return Console(markup=False, emoji=False, highlight=False, **options)
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters, such as those that a file may hold to write over a terminal, spelt out.
+    r"""Spell out control characters, with which a file could overwrite the terminal.
 
     >>> printable("a\x1b[2Jb")
     'a\\x1b[2Jb'

@@ -25,7 +25,9 @@ from albatross.cli.plainly import new_console, plainly
     help='Race on this instead of the catalogue, as in "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)", '
     "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
 )
@@ -55,7 +57,7 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
 
 
 def print_race(console: Any, title: str, result: Any) -> None:
-    """The problems and the standings of a family."""
+    """Print the problems and the standings of one family."""
     from albatross.race.standings import problem_rows, standing_rows
     from albatross.report.tables import plain_table
 

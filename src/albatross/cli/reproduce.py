@@ -22,7 +22,9 @@ from albatross.cli.plainly import new_console, plainly
     help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 @click.option(
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -39,13 +41,15 @@ def reproduce(
 ) -> None:
     """Run panels of the paper's figure, and write them and all claims of the paper on one page, report.html.
 
-    Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
-    ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
-    estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
-    of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
-    figure); e-literal, panel e without the change that reproduces the paper's figure (some minutes, not with --quick);
-    race, the quick form of `albatross race`. What is in the output folder already, made by the same code with the same
-    settings, is not run again: stop it with Ctrl-C and go on later.
+    Panels, all by default: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the ball at
+    dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and estimates
+    of the norm; e-literal, panel e without the change that reproduces the paper's figure (some minutes; not run by
+    --quick alone). Beyond the paper's figure: nested, finitely many arms with nested feature maps; users, one bandit
+    per user, for users of different norms; scaling, regret against the norm, the bound, d, d* and T; race, the quick
+    form of `albatross race`.
+
+    A panel that is already in the output folder, made by the same code with the same settings, is not run again: you
+    can stop with Ctrl-C and continue later.
     """
     from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users
@@ -108,7 +112,7 @@ def reproduce(
 
 
 def _print_part(console: Any, name: str, found: Any) -> None:
-    """What a panel's summary, or the race, says."""
+    """Print the table of a panel, or of the race."""
     from albatross.cli.race import print_race
     from albatross.report.tables import policy_table
 

@@ -1,6 +1,6 @@
-"""A run of many parts: several at once, in processes of their own, under one bar for the whole.
+"""Run many parts, several at once in separate processes, with one progress bar for all.
 
-Trials run in threads, but compiling does not: it is for its sake that parts run side by side.
+Trials run in threads, but compiling holds a lock; processes let the parts compile in parallel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EARLY = 0.05  # of a run: its pace is not known yet
 def run_parts(
     parts: Mapping[str, Callable[[], Any]], expected: Mapping[str, float], console: Console
 ) -> Generator[tuple[str, Any], None, None]:
-    """Yield the result of every part as it ends; the longest parts begin first."""
+    """Yield the result of each part when it ends; the longest parts start first."""
     if not parts:
         return
     order = sorted(parts, key=lambda name: -expected[name])
@@ -53,7 +53,7 @@ def run_parts(
 
 @contextmanager
 def _workers(at_once: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A `map` over processes that gives what is done first, or the plain one."""
+    """A `map` over processes that yields results as they finish; with one worker, the built-in `map`."""
     if at_once < 2:
         yield map
         return
@@ -72,8 +72,8 @@ def _workers(at_once: int) -> Iterator[Callable[..., Iterator[Any]]]:
             pool.shutdown(cancel_futures=True)
             if isinstance(error, BrokenProcessPool):
                 raise ChildProcessError(
-                    "a process of this run was ended from outside, maybe for want of memory; the same command goes on "
-                    "where it stopped"
+                    "a process of this run was killed, perhaps because memory ran out; run the same command again to "
+                    "continue"
                 ) from None
             raise
 
@@ -97,7 +97,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 def _obey_the_parent() -> None:
-    """The parent ends this process in order, so that nothing half done stays behind; and nobody outlives the parent."""
+    """Let the parent end this process without leaving incomplete files, and end it if the parent dies."""
     signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=_follow_the_parent, daemon=True).start()
 
@@ -130,45 +130,45 @@ class Pace:
         self._took: dict[str, float] = {}
 
     def begin(self, name: str, now: float) -> None:
-        """A part begins."""
+        """Note that a part has started."""
         self._begun[name] = now
 
     def finish(self, name: str, now: float) -> None:
-        """A part is done."""
+        """Note that a part has finished."""
         self._took[name] = now - self._begun[name]
 
     @property
     def running(self) -> list[str]:
-        """The parts that have begun and are not done."""
+        """The parts that have started but not finished."""
         return [name for name in self._begun if name not in self._took]
 
     @property
     def done(self) -> int:
-        """The number of parts."""
+        """The number of finished parts."""
         return len(self._took)
 
     def share(self, now: float) -> float:
-        """The share of the run that is done."""
+        """The finished share of the run."""
         done, slowness = sum(self._expected[name] for name in self._took), self._slowness(now)
         for name in self.running:
             done += min((now - self._begun[name]) / (slowness * self._expected[name]), _ALMOST) * self._expected[name]
         return done / sum(self._expected.values())
 
     def left(self, now: float) -> float:
-        """Seconds that are left. Before much is done, those expected; then at the pace of the run so far."""
+        """The remaining seconds: as expected at first, then at the pace of the run so far."""
         share, expected = self.share(now), sum(self._expected.values())
         so_far = now - min(self._begun.values(), default=now)
         return (1.0 - share) * (so_far / share if share > _EARLY else expected)
 
     def _slowness(self, now: float) -> float:
-        """Of a part against what was expected, from those that are done and those that are overdue."""
+        """Actual over expected time of the parts that are finished or overdue."""
         running = {name: now - self._begun[name] for name in self.running}
         known = {**self._took, **{name: each for name, each in running.items() if each > self._expected[name]}}
         return sum(known.values()) / sum(self._expected[name] for name in known) if known else 1.0
 
 
 class Bar:
-    """Draws how far a run is and how long it may still take; elsewhere than on a terminal it says what begins."""
+    """A progress bar with the remaining time; without a terminal, it prints which part starts."""
 
     def __init__(self, expected: Mapping[str, float], console: Console) -> None:
         self._pace, self._of, self._console = Pace(expected), len(expected), console
@@ -179,13 +179,13 @@ class Bar:
         self._clock = threading.Thread(target=self._draw, daemon=True)
 
     def begin(self, name: str) -> None:
-        """A part begins."""
+        """Note that a part has started."""
         self._pace.begin(name, time.monotonic())
         if not self._console.is_terminal:
             self._console.print(f"{name} begins; {self._pace.done} of {self._of} are done", highlight=False)
 
     def finish(self, name: str) -> None:
-        """A part is done."""
+        """Note that a part has finished."""
         self._pace.finish(name, time.monotonic())
 
     def __enter__(self) -> Bar:
@@ -201,7 +201,7 @@ class Bar:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Something else is printed in here."""
+        """Hide the bar while other output is printed."""
         if not self._console.is_terminal:
             yield
             return

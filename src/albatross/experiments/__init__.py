@@ -1,4 +1,4 @@
-"""The paper's panels: for each its settings, what it runs and how it is drawn."""
+"""The paper's panels, and some beyond the paper: the settings of each, and the function that runs it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {"panels": {name: dict(panel.settings) for name, pane
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """ALB-Dim alone, with the seeds of panels (d) and (e)."""
+    """Run ALB-Dim alone, with the seeds of panels (d) and (e)."""
     policies: dict[str, Any] = {}
     columns = []
     for here in settings["panels"].values():

@@ -31,13 +31,13 @@ SETTINGS: dict[str, Any] = {
 
 
 def problem(settings: Mapping[str, Any]) -> environments.Ball:
-    """Evenly spaced magnitudes, random signs and support."""
+    """Return the problem: evenly spaced magnitudes, random signs and support."""
     magnitudes = np.linspace(settings["smallest"], settings["largest"], settings["sparsity"])
     return environments.Ball(dim=settings["dim"], magnitudes=magnitudes, noise_sd=settings["noise_sd"])
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The paper's three and Thompson sampling, all switching equally rarely."""
+    """Return the paper's three policies and Thompson sampling, all with the same switching rule."""
     common = {"sigma": settings["noise_sd"], "switch": settings["switch"]}
     confident = {**common, "delta": settings["delta"]}
     return {
@@ -51,13 +51,13 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def phase_ends(settings: Mapping[str, Any]) -> np.ndarray:
-    """Rounds played at the end of each phase."""
+    """Return the round in which each phase ends."""
     lengths = phase_lengths(settings["first_phase"], (25, 5), 2**53)[: settings["phases"]]
     return np.cumsum(lengths.sum(axis=1))
 
 
 def refinement(run: Run, phases: int) -> dict[str, np.ndarray]:
-    """(trials, phases) sizes of the active sets, coordinates missed and coordinates that should not be there."""
+    """(trials, phases) sizes of the active sets, missed coordinates and wrongly active coordinates."""
     found: dict[str, list[list[int]]] = {"support_sizes": [], "missed": [], "false": []}
     for trial in run.diagnostics:
         truth = set(trial["truth"]["support"])
@@ -69,7 +69,7 @@ def refinement(run: Run, phases: int) -> dict[str, np.ndarray]:
 
 
 def describe(name: str, run: Run, phases: int) -> dict[str, Any]:
-    """A policy's entry in the summary."""
+    """Return a policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "policy": name,
@@ -84,7 +84,7 @@ def describe(name: str, run: Run, phases: int) -> dict[str, Any]:
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """Play five phases in blocks."""
+    """Run five phases in blocks."""
     ends = phase_ends(settings)
     grid = np.union1d(recording_grid(int(ends[-1]), "log")[::5], ends)
     runs = simulate(

@@ -1,9 +1,9 @@
-"""Nested feature maps with finitely many arms: what finding the right map is worth, and to whom.
+"""Nested feature maps with finitely many arms: which inner policies gain from finding the right map, and how much.
 
-Ghosh, Sankararaman and Ramchandran (2021), Section 5, has no figure. Here ALB-Dim runs with each inner policy beside
-the same policy on all features and on the right map, and beside other ways to choose among maps: ModCB, and Corral and
-ED2RB over one LinUCB a map. With SupLinRel or SupLinUCB inside ALB-Dim gains what it promises; with LinUCB inside it
-loses to LinUCB on all features, because its exploration and its restarts cost more than the dimension.
+Ghosh, Sankararaman and Ramchandran (2021), Section 5, has no figure. Here ALB-Dim runs with each inner policy, next to
+the same policy on all features and on the right map, and next to other ways to choose among maps: ModCB, and Corral and
+ED2RB over one LinUCB per map. With SupLinRel or SupLinUCB as the inner policy, ALB-Dim gains what the paper promises.
+With LinUCB it loses to LinUCB on all features, because exploration and restarts cost more than the dimension.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ INNER = {"suplinrel": "SupLinRel", "suplinucb": "SupLinUCB", "linucb": "LinUCB"}
 
 
 def problem(settings: Mapping[str, Any]) -> environments.Nested:
-    """Standard normal features; theta* uses the smallest map."""
+    """Return the problem: standard normal features; theta* uses the smallest map."""
     keys = ("n_arms", "dims", "true_dim", "magnitude", "noise_sd")
     return environments.Nested(**{key: settings[key] for key in keys})
 
 
 def linucb(settings: Mapping[str, Any], dim: int) -> policies.LinUCB:
-    """LinUCB with ridge 1 on features and rewards divided by b(delta), in the units that they have."""
+    """Return LinUCB with ridge 1 for features and rewards divided by b(delta), in their original units."""
     n_arms, horizon, delta = settings["n_arms"], settings["horizon"], settings["delta"]
     b = bounds.feature_bound(dim, n_arms, horizon, delta)
     return policies.LinUCB(
@@ -48,7 +48,7 @@ def linucb(settings: Mapping[str, Any], dim: int) -> policies.LinUCB:
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Each inner policy on all features, given the map and inside ALB-Dim; then other ways to find the map."""
+    """Return each inner policy on all features, given the map, and inside ALB-Dim; and other ways to find the map."""
     dims, true_dim = tuple(settings["dims"]), settings["true_dim"]
     confident = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
     found: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(name: str, run: Run) -> dict[str, Any]:
-    """A policy's entry in the summary."""
+    """Return a policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "policy": name,
@@ -84,7 +84,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """All contenders on the same rounds."""
+    """Run all policies on the same rounds."""
     runs = simulate(
         contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=300
     )

@@ -42,7 +42,7 @@ ESTIMATORS = {"": "centered", "-paper": "paper"}  # the default reading, and the
 
 
 class Reader(NamedTuple):
-    """What no policy knows."""
+    """The parameters of a reader, unknown to all policies."""
 
     theta: np.ndarray  # (d,)
     biases: np.ndarray  # (K,)
@@ -51,7 +51,7 @@ class Reader(NamedTuple):
 
 
 def readers(settings: Mapping[str, Any], rng: np.random.Generator) -> list[Reader]:
-    """A reader of each norm and support, with random signs of their interests and random biases."""
+    """Draw one reader for each norm and support, with random signs in theta and random biases."""
     found = []
     for norm, support in product(settings["norms"], settings["supports"]):
         theta = np.zeros(settings["dim"])
@@ -61,9 +61,9 @@ def readers(settings: Mapping[str, Any], rng: np.random.Generator) -> list[Reade
 
 
 def stories(settings: Mapping[str, Any], rng: np.random.Generator) -> np.ndarray:
-    """(T, K, d) what every outlet publishes each day, in columns of mean 0 and variance 1.
+    """Draw the stories (T, K, d) of all outlets, in features of mean 0 and variance 1.
 
-    Headlines of one test tell one story. Stories are dealt to outlets at random; an outlet draws from its own.
+    Headlines of one test tell one story. Every story belongs to a random outlet, which draws from its own headlines.
     """
     headlines = datasets.upworthy()
     features = headlines.features[:, : settings["dim"]]
@@ -74,13 +74,13 @@ def stories(settings: Mapping[str, Any], rng: np.random.Generator) -> np.ndarray
 
 
 def with_indicators(contexts: np.ndarray) -> np.ndarray:
-    """(T, K, K + d): the outlets' indicators, whose coefficients are the biases, before the topics."""
+    """Return (T, K, K + d): indicators of the outlets, whose coefficients are the biases, then the topics."""
     n_rounds, n_arms, _ = contexts.shape
     return np.concatenate([np.broadcast_to(np.eye(n_arms), (n_rounds, n_arms, n_arms)), contexts], axis=2)
 
 
 def contenders(settings: Mapping[str, Any], norm: float) -> dict[str, Any]:
-    """Policies that learn biases by themselves; only the oracle is given the reader's norm."""
+    """Return the policies that learn biases; only the oracle is given the reader's norm."""
     given = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
     bound = max(settings["norms"])
     found: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def contenders(settings: Mapping[str, Any], norm: float) -> dict[str, Any]:
 
 
 def nested_contenders(settings: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
-    """ALB-Dim, and the LinUCB inside it on all features and on the reader's own map."""
+    """Return ALB-Dim, and LinUCB on all features and on the reader's own map."""
     n_arms = settings["n_arms"]
     dims = (n_arms, *(n_arms + support for support in settings["supports"]))
     own = n_arms + (reader.support if reader.norm > 0.0 else 0)
@@ -113,7 +113,7 @@ def nested_contenders(settings: Mapping[str, Any], reader: Reader) -> dict[str, 
 def play(
     settings: Mapping[str, Any], reader: Reader, published: np.ndarray, noise: np.ndarray, *, seed: int
 ) -> dict[str, Run]:
-    """One reader by every policy: the same stories and the same luck."""
+    """Play every policy for one reader, with the same stories and the same noise."""
     means = reader.biases + published @ reader.theta
     rounds = {"horizon": settings["horizon"], "seed": seed, "record": settings["points"], "progress": False}
     plain = Recorded(contexts=published, means=means, noise=noise)
@@ -125,7 +125,7 @@ def play(
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """As many populations as trials, each with stories of its own."""
+    """Run one population per trial, each with its own stories."""
     blocks: list[dict[str, np.ndarray]] = []
     n_kinds = len(settings["norms"]) * len(settings["supports"])
     with progress_bar(trials * n_kinds, None) as advance:
@@ -144,7 +144,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 def _block(name: str, run: Run, about: Mapping[str, Any], n_arms: int) -> dict[str, np.ndarray]:
-    """The rows of one policy and reader: regret along rounds, and what an adaptive policy found."""
+    """Return the rows of one policy and reader: regret by round, and what the policy found."""
     last = run.diagnostics[0]
     norm_bounds = last["norm_bounds"] if name.startswith("alb-norm") else [np.nan]
     found = {
@@ -162,7 +162,7 @@ def _block(name: str, run: Run, about: Mapping[str, Any], n_arms: int) -> dict[s
 
 
 def _entries(table: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    """Of each policy the regret of a reader: mean and standard deviation over populations, and mean by norm."""
+    """Return for each policy the mean regret of a reader: over populations, with its deviation, and by norm."""
     last = table["round"] == table["round"].max()
 
     def regret(name: str, key: str) -> dict[float, float]:

@@ -1,7 +1,7 @@
 """Panel (c): ALB-Norm's estimates of the norm, epoch by epoch, on the problems of panels (a) and (b).
 
-Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. With the paper's own estimator the estimates fall through the
-truth, and with the constants of Appendix A they explode; both are drawn beside the default.
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. With the paper's own estimator the estimates fall below the
+true norm, and with the constants of Appendix A they explode. Both are drawn next to the default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0]}
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """ALB-Norm three times: default, with the paper's estimator, and with all of Appendix A."""
+    """Return three versions of ALB-Norm: the default, with the paper's estimator, and with all of Appendix A."""
     all_of_them = norm_regret.contenders(settings)
     paper = norm_regret.contenders({**settings, "estimator": "paper"})
     return {
@@ -31,7 +31,7 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]:
-    """A policy's entry in the summary: that of the larger norm, and all of them under `by_norm`."""
+    """Return a policy's entry in the summary: the larger norm, and all norms under `by_norm`."""
     by_norm = {
         f"{truth:g}": {**norm_regret.describe(name, run), "theta_norm": truth}
         for (each, truth), run in runs.items()
@@ -41,7 +41,7 @@ def describe(name: str, runs: Mapping[tuple[str, float], Run]) -> dict[str, Any]
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """The estimates at both norms."""
+    """Run the versions at both norms."""
     runs: dict[tuple[str, float], Run] = {}
     for truth in settings["theta_norms"]:
         here = {**settings, "theta_norm": truth}

@@ -1,7 +1,7 @@
 """Panels (a) and (b): regret of ALB-Norm between OFUL+, given a bound of 10, and an oracle that is given the norm.
 
-Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. The default reading stands on the left of the figure; on the
-right the same problem with the constants of Appendix A to the letter, which at this size reproduce nothing.
+Ghosh, Sankararaman and Ramchandran (2021), Section 6.1. The left half of the figure shows the default reading; the
+right half shows the same problem with the exact constants of Appendix A, which do not reproduce the paper at this size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LITERAL = {"form": "appendix", "scale": 1.0, "estimator": "paper"}
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The paper's three, what a knowledgeable user would take instead, and the literal constants."""
+    """Return the paper's three policies, what an expert would use instead, and those with the literal constants."""
     sigma, delta = settings["noise_sd"], settings["delta"]
     given, truth = settings["norm_bound"], settings["theta_norm"]
     ball = {"sigma": sigma, "delta": delta}
@@ -53,7 +53,7 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problem(settings: Mapping[str, Any]) -> environments.Mixture:
-    """Biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm."""
+    """Return the problem: biases U[-1, 1], contexts N(0, I), theta* uniform on the sphere of its norm."""
     return environments.Mixture(
         n_arms=settings["n_arms"],
         dim=settings["dim"],
@@ -68,7 +68,7 @@ def norm_bounds(run: Run) -> np.ndarray:
 
 
 def describe(name: str, run: Run) -> dict[str, Any]:
-    """A policy's entry in the summary."""
+    """Return a policy's entry in the summary."""
     final = run.regret[:, -1]
     entry: dict[str, Any] = {
         "policy": name,
@@ -82,7 +82,7 @@ def describe(name: str, run: Run) -> dict[str, Any]:
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """Play all contenders on the same problems."""
+    """Run all policies on the same problems."""
     runs = simulate(
         contenders(settings), problem(settings), horizon=settings["horizon"], trials=trials, seed=seed, record=500
     )

@@ -11,14 +11,14 @@ from albatross.simulation import Run
 
 
 class Outcome(NamedTuple):
-    """What running a panel gives."""
+    """The results of a panel."""
 
     policies: dict[str, dict[str, Any]]  # by name: policy, final_mean, final_sd, norm_bounds, ...
     curves: dict[str, np.ndarray]  # columns of one long table
 
 
 class Panel(NamedTuple):
-    """A panel of the paper: data, and one function that runs it. How it looks is not needed here."""
+    """A panel of the paper: data, and one function that runs it. How it is drawn is not part of it."""
 
     name: str
     module: str  # that computes it: as long as it and its imports stay the same, stored results are valid
@@ -30,19 +30,19 @@ class Panel(NamedTuple):
     quick_settings: Mapping[str, Any] | None = None  # where fewer trials alone are not quick enough
 
     def in_short(self) -> Panel:
-        """The same with few trials."""
+        """Return the same panel with few trials."""
         trials = max(self.quick_trials, 1)
         seconds = self.seconds * trials / self.trials
         return self._replace(settings=self.quick_settings or self.settings, trials=trials, seconds=seconds)
 
 
 def spread(values: np.ndarray) -> dict[str, float]:
-    """Mean and standard deviation of a policy's final numbers, as its entry in the summary has them."""
+    """Return the mean and standard deviation of a policy's final numbers, for its entry in the summary."""
     return {"final_mean": float(np.mean(values)), "final_sd": float(np.std(values, ddof=1 if len(values) > 1 else 0))}
 
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
-    """All curves of some runs on the same rounds as columns: policy, trial, round, regret, reward."""
+    """Return the curves of several runs on the same rounds as columns: policy, trial, round, regret, reward."""
     first = next(iter(runs.values()))
     trials, points = first.regret.shape
     return {

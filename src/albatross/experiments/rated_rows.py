@@ -1,8 +1,8 @@
-"""Panels (g) and (h): rated rows as arms, cumulative reward and the estimates of the norm from b_1 = 25 on.
+"""Panels (g) and (h): rated rows as arms; cumulative reward, and the estimates of the norm starting at b_1 = 25.
 
 Ghosh, Sankararaman and Ramchandran (2021), Section 6.2. The paper clusters rows of the Yahoo! Learning to Rank set and
-takes centroids as contexts, which is ill-posed (`environments.Clusters` says why). The default reading stands first; a
-row's own rating as its reward, and the paper's words, stand beside it. Every trial draws columns and clusters anew.
+uses centroids as contexts, which is ill-posed (see `environments.Clusters`). The default reading comes first; next to
+it are a row's own rating as its reward, and the paper's literal text. Every trial draws new columns and clusters.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _YAHOO, _YAHOOS_COLUMNS = (103_174, 3_798), 700
 
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The same on a ranking file of one's own, with the paper's sizes as far as the file has them.
+    """Return the settings for a ranking file of the user, with the paper's sizes as far as the file allows.
 
-    The paper's own file is known by its shape. Every other one says nothing about the paper's numbers.
+    The paper's own file is recognised by its shape. Any other file says nothing about the paper's numbers.
     """
     sha256 = fingerprint(path)
     ranking = _read(str(path), sha256)
@@ -55,7 +55,7 @@ def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
-    """Features and ratings."""
+    """Return features and ratings."""
     if source == "yandex":
         return datasets.yandex()
     if source == "generated":
@@ -66,12 +66,12 @@ def rows_of(source: str, settings: Mapping[str, Any]) -> datasets.Ranking:
 
 @lru_cache(maxsize=1)
 def _read(path: str, sha256: str) -> datasets.Ranking:
-    """A user's file, which may be large, once for its shape and for both panels; of other content it is another."""
+    """Read a user's file, which may be large, once for its shape and for both panels; new content is read again."""
     return datasets.read_ranking(Path(path))
 
 
 def contenders(settings: Mapping[str, Any], sigma: float, norm: float) -> dict[str, Any]:
-    """ALB-Norm from a large bound on, OFUL+ with that bound and with the norm, and what else a user could take."""
+    """Return ALB-Norm with a large first bound, OFUL+ with that bound and with the norm, and other policies."""
     given, bound = {"sigma": sigma, "delta": settings["delta"]}, {"norm_bound": settings["norm_bound"]}
     return {
         "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **given),
@@ -87,7 +87,7 @@ def contenders(settings: Mapping[str, Any], sigma: float, norm: float) -> dict[s
 
 
 class Draw:
-    """One draw of columns and clusters, played by some policies."""
+    """Draw columns and clusters once, and run some policies on them."""
 
     def __init__(self, env: Clusters, runs: dict[str, Run]) -> None:
         self.norm, self.runs = float(np.linalg.norm(env.theta)), runs
@@ -102,7 +102,7 @@ class Draw:
 def play(
     settings: Mapping[str, Any], *, trials: int, seed: int, only: tuple[str, ...] = ()
 ) -> dict[tuple[str, str], list[Draw]]:
-    """Every source in every mode, as many draws as trials, by all contenders or by some of them only."""
+    """Run every source in every mode, one draw per trial, with all policies or only the named ones."""
     found: dict[tuple[str, str], list[Draw]] = {}
     for source, sizes in settings["sources"].items():
         ranking = rows_of(source, settings)
@@ -127,14 +127,14 @@ def play(
 
 
 def last_epoch_reward(run: Run, settings: Mapping[str, Any]) -> float:
-    """Mean reward a round in the last epoch."""
+    """Return the mean reward per round in the last epoch."""
     first = run.rounds[-1] - settings["epoch_length"] * 2 ** (settings["epochs"] - 1)
     row = int(np.searchsorted(run.rounds, first))
     return float((run.reward[0, -1] - run.reward[0, row]) / (run.rounds[-1] - run.rounds[row]))
 
 
 def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """Panel (g)."""
+    """Run panel (g)."""
     found = play(settings, trials=trials, seed=seed)
     entries, columns = {}, _Columns("source", "mode", "policy", "draw", "round", "reward")
     for (source, mode), draws in found.items():
@@ -155,7 +155,7 @@ def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outco
 
 
 def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """Panel (h)."""
+    """Run panel (h)."""
     found = play(settings, trials=trials, seed=seed, only=("alb-norm",))
     entries, columns = {}, _Columns("source", "mode", "draw", "norm", "epoch", "norm_bound")
     for (source, mode), draws in found.items():
@@ -175,7 +175,7 @@ def run_estimates(settings: Mapping[str, Any], *, trials: int, seed: int) -> Out
 
 
 class _Columns:
-    """Columns of a long table that grows by blocks; the last two of a block are arrays, the others stay the same."""
+    """Columns of a long table that grows by blocks: the last two values of a block are arrays, the others constants."""
 
     def __init__(self, *names: str) -> None:
         self._blocks: dict[str, list[np.ndarray]] = {name: [] for name in names}

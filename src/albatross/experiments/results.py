@@ -1,4 +1,4 @@
-"""Panels that are run and stored, and not run again."""
+"""Run panels and store them; a stored panel is not run again."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from albatross.store.identity import identity, signed
 
 
 def identity_of(panel: Panel, *, trials: int, seed: int) -> dict[str, Any]:
-    """What makes two runs of a panel the same run."""
+    """Return what identifies a run of a panel."""
     return identity(panel.module, panel=panel.name, settings=dict(panel.settings), trials=trials, seed=seed)
 
 
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
-    """The stored summary of this very run, if all of its files are there."""
+    """Return the stored summary of exactly this run, if all of its files are there."""
     return results.finished(out / panel.name, identity_of(panel, trials=trials, seed=seed))
 
 
 def why_again(panel: Panel, *, trials: int, seed: int, out: Path) -> str:
-    """How the panel that is stored there differs, in words; nothing where none is."""
+    """Describe how the stored panel differs from this run; empty if nothing is stored."""
     return results.why_again(out / panel.name, identity_of(panel, trials=trials, seed=seed))
 
 
 def run(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any]:
-    """Run a panel and store it; returns the summary."""
+    """Run a panel, store it and return its summary."""
     out.mkdir(parents=True, exist_ok=True)
     begun, identity = (
         time.perf_counter(),

@@ -64,13 +64,13 @@ class Sweep(NamedTuple):
 
 
 def finals(values: list[Any], played: list[dict[str, Run]]) -> Sweep:
-    """What was played at each of the values, at its end."""
+    """Return the final regrets of the runs, one run per value."""
     regret = {name: np.stack([runs[name].regret[:, -1] for runs in played], axis=1) for name in played[0]}
     return Sweep(np.array(values), regret)
 
 
 def over_time(runs: Mapping[str, Run]) -> Sweep:
-    """One run, at the rounds that were recorded."""
+    """Return the regret of one run at the recorded rounds."""
     return Sweep(next(iter(runs.values())).rounds, {name: run.regret for name, run in runs.items()})
 
 
@@ -78,14 +78,14 @@ def over_time(runs: Mapping[str, Run]) -> Sweep:
 
 
 def mixture_policies(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of panels (a) and (b) that have one bound or none, and Albatross."""
+    """Return the policies of panels (a) and (b) that take at most one bound, and Albatross."""
     found = norm_regret.contenders(settings)
     kept = ("alb-norm", "oful-plus", "oracle", "lints")
     return {**{name: found[name] for name in kept}, "albatross": policies.Albatross()}
 
 
 def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """A problem for every norm; the bound stays. ALB-Norm plays it without biases too: then all regret is theta's."""
+    """Run one problem per norm with the same bound; ALB-Norm also without biases, where all regret is due to theta."""
     played = []
     for norm in settings["theta_norms"]:
         here = {**settings, "theta_norm": norm}
@@ -97,7 +97,7 @@ def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """One problem, with every bound on the same rounds; a policy that is given none is played once."""
+    """Run one problem with every bound on the same rounds; a policy that is given no bound runs once."""
     values, given = settings["norm_bounds"], ("alb-norm", "oful-plus")
     contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in given}
     for bound in values:
@@ -114,7 +114,7 @@ def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """One long run, read when ALB-Norm's epochs end, from the third on; OFUL+ is given its whole length."""
+    """Run once for long; record the ends of ALB-Norm's epochs from the third on. OFUL+ is given the full length."""
     epochs = np.arange(3, settings["epochs"] + 1)
     rounds = settings["n_arms"] + settings["epoch_length"] * (2**epochs - 1)
     env = norm_regret.problem(settings)
@@ -122,18 +122,18 @@ def against_rounds_mixture(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def ball(settings: Mapping[str, Any]) -> environments.Ball:
-    """A theta* of norm 1, whatever its sparsity."""
+    """Return a problem with theta* of norm 1, whatever its sparsity."""
     return environments.Ball(**{key: settings[key] for key in ("dim", "sparsity", "smallest", "noise_sd")})
 
 
 def ball_policies(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The paper's three of panels (d) and (e)."""
+    """Return the paper's three policies of panels (d) and (e)."""
     found = dim_regret.contenders(settings)
     return {name: found[name] for name in ("alb-dim", "oful", "oracle")}
 
 
 def against(varied: str, values: str) -> Callable[..., Sweep]:
-    """Regret on the ball at the end of the last phase; AlbatrossDim, which plays no blocks, after far fewer rounds."""
+    """Return regret on the ball after the last phase; AlbatrossDim, which plays no blocks, runs far fewer rounds."""
 
     def sweep(settings: Mapping[str, Any], **trials: Any) -> Sweep:
         played = []
@@ -149,7 +149,7 @@ def against(varied: str, values: str) -> Callable[..., Sweep]:
 
 
 def against_rounds_ball(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """From the end of the first phase to that of the last."""
+    """Record one run from the end of the first phase to the end of the last."""
     ends = dim_regret.phase_ends(settings)
     rounds = np.geomspace(ends[0], ends[-1], settings["points"]).round().astype(np.int64)
     contenders = ball_policies(settings)
@@ -157,7 +157,7 @@ def against_rounds_ball(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def against_rounds_nested(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """ALB-Dim over nested maps with the inner policy that the theorem is about."""
+    """Run ALB-Dim over nested maps with the inner policy of the theorem."""
     rounds = np.geomspace(settings["first_phase"], settings["horizon"], settings["points"]).round().astype(np.int64)
     found = nested.contenders(settings)
     contenders = {name: found[name] for name in ("alb-dim-suplinrel", "suplinrel-full", "suplinrel-oracle")}
@@ -187,19 +187,19 @@ PARTS = {
 
 
 def theorem_1(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
-    """For the mixture's settings."""
+    """Return the bound for the settings of the mixture."""
     given = {key: settings[key] for key in ("theta_norm", "n_arms", "dim", "epoch_length", "delta")}
     return bounds.theorem_1(rounds, **given)
 
 
 def theorem_2(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
-    """For the ball's settings."""
+    """Return the bound for the settings of the ball."""
     given = {key: settings[key] for key in ("sparsity", "smallest", "delta", "first_phase")}
     return bounds.theorem_2(rounds, sigma=settings["noise_sd"], **given)
 
 
 def theorem_3(settings: Mapping[str, Any], rounds: Any) -> np.ndarray:
-    """For nested maps."""
+    """Return the bound for nested maps."""
     given = {key: settings[key] for key in ("true_dim", "n_arms", "first_phase")}
     return bounds.theorem_3(rounds, smallest=settings["magnitude"], **given)
 
@@ -211,7 +211,7 @@ _NO_TIME = 1e-12  # after so many rounds a bound is what it starts with
 
 
 def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
-    """(n,) what of the theorem's bound grows with T; its start is a constant, which at these T dwarfs the rest."""
+    """(n,) the part of the theorem's bound that grows with T; its constant part dwarfs the rest at these T."""
     kind, varied = PARTS[part].problem, PARTS[part].varied
     here = settings[kind]
     last = here["horizon"] if "horizon" in here else dim_regret.phase_ends(here)[-1]
@@ -220,19 +220,19 @@ def promise(part: str, x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray
 
 
 def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np.ndarray:
-    """The same, so that it meets the adaptive policy's last point: only its shape says anything."""
+    """Return the bound scaled to the adaptive policy's last point: only its shape is meaningful."""
     curve = promise(part, sweep.x, settings)
     return curve * sweep.regret[_ADAPTIVE[PARTS[part].problem]][:, -1].mean() / curve[-1]
 
 
 def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
-    """A policy's entry in the summary: its regret at the largest x, and its slope."""
+    """Return a policy's entry in the summary: its regret at the largest x, and its slope."""
     found = slope(sweep.x, sweep.regret[name])
     return {"policy": name, "part": part, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
 
 
 def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """A line for every part, policy, x and trial, and for every part, theorem and x."""
+    """Return one row per part, policy, x and trial, and one per part, theorem and x."""
     curves = {
         part: {**sweep.regret, _NUMBERS[PARTS[part].problem]: promise_to_scale(part, sweep, settings)[None]}
         for part, sweep in sweeps.items()
@@ -248,7 +248,7 @@ def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str,
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """All parts, one after the other."""
+    """Run all parts, one after the other."""
     sweeps = {name: part.sweep(settings[part.problem], trials=trials, seed=seed) for name, part in PARTS.items()}
     return Outcome(
         policies={

@@ -1,10 +1,10 @@
-"""A bandit for every user: news outlets as arms, stories as contexts, and users who care for topics or for outlets.
+"""One bandit per user: news outlets are arms, stories are contexts, and users follow topics or outlets.
 
-Ghosh, Sankararaman and Ramchandran (2021), Motivating Example: the mean reward of outlet i for user u is
-mu_{u,i} + <alpha_i, theta_u>. Some users read what is on their topics (theta_u long), others what their outlet writes
-(theta_u = 0), and nobody knows beforehand who is who. One common bound on the norm must fit the most topic-driven user;
-ALB-Norm finds each user's own. On a ratings set, arms are groups of similar items, contexts are the items' factors
-within their group, and every user's mu and theta are fitted to the ratings that the user gave.
+Ghosh, Sankararaman and Ramchandran (2021), Motivating Example: the mean reward of outlet i for user u is mu_{u,i} +
+<alpha_i, theta_u>. Some users choose stories by topic (theta_u is long), others by outlet (theta_u = 0), and it is not
+known in advance which. A common bound on the norm must suit the most topic-driven user; ALB-Norm finds the norm of each
+user. With a set of ratings, arms are groups of similar items, contexts are the items' factors within their group, and
+mu and theta of every user are fitted to the user's ratings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class Population(NamedTuple):
-    """Users, and what they are shown."""
+    """Users, and the items that they are shown."""
 
     thetas: np.ndarray  # (N, d)
     biases: np.ndarray  # (N, K)
@@ -52,7 +52,7 @@ class Population(NamedTuple):
 
 
 def generated(settings: Mapping[str, Any], rng: np.random.Generator) -> Population:
-    """Users with norms from 0 up to the largest."""
+    """Return users with norms from 0 up to the largest."""
     n_users, n_arms, dim = settings["users"], settings["n_arms"], settings["dim"]
     norms = settings["largest_norm"] * rng.random(n_users)
     norms[rng.permutation(n_users)[: round(settings["without_interest"] * n_users)]] = 0.0
@@ -62,7 +62,7 @@ def generated(settings: Mapping[str, Any], rng: np.random.Generator) -> Populati
 
 
 def rated(settings: Mapping[str, Any], rng: np.random.Generator) -> Population:
-    """Users of a ratings set, with the parameters that explain their ratings best, in units of the noise."""
+    """Return users of a ratings set, with parameters fitted to their ratings, in units of the noise."""
     ratings, groups = _read(settings["path"], settings["sha256"], settings["dim"], settings["n_arms"])
     n_arms, dim = int(groups.max()) + 1, settings["dim"]
     counts = np.bincount(groups)
@@ -83,7 +83,7 @@ def rated(settings: Mapping[str, Any], rng: np.random.Generator) -> Population:
 
 @lru_cache(maxsize=1)
 def _read(path: str, sha256: str, dim: int, n_arms: int) -> tuple[datasets.Ratings, np.ndarray]:
-    """A user's file, and the group of each of its items: once for all populations; of other content it is another."""
+    """Read a user's file and group its items, once for all populations; new content is read again."""
     from sklearn.cluster import KMeans
 
     ratings = datasets.read_ratings(Path(path), rank=dim)
@@ -92,9 +92,10 @@ def _read(path: str, sha256: str, dim: int, n_arms: int) -> tuple[datasets.Ratin
 
 
 def fit_users(designs: list[np.ndarray], values: list[np.ndarray]) -> tuple[np.ndarray, float]:
-    """Ridge regression for every user, and the noise left; one strength for all, the best at ratings left out.
+    """Fit a ridge regression per user; return the fits and the remaining noise.
 
-    Without the latter the few ratings of a user would be explained too well, and every theta would come out long.
+    All users share one ridge, the best on held-out ratings. Without held-out ratings, the few ratings of a user would
+    be overfitted and every theta would be too long.
     """
     best = math.inf
     for strength in 2.0 ** np.arange(13):
@@ -113,7 +114,7 @@ def fit_users(designs: list[np.ndarray], values: list[np.ndarray]) -> tuple[np.n
 
 
 def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The same on a ratings file of one's own, with as many arms and factors as its items allow."""
+    """Return the settings for a ratings file of the user, with as many arms and factors as its items allow."""
     matrix = datasets.read_ratings(path, rank=1).matrix
     n_users, n_items = matrix.shape
     dim = min(settings["dim"], n_users // 4, n_items // 4)
@@ -133,7 +134,7 @@ def with_data(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def contenders(settings: Mapping[str, Any], population: Population) -> dict[str, Any]:
-    """The policies; the bound on the norm is one that holds for every user."""
+    """Return the policies; the norm bound is one that holds for every user."""
     given = {"sigma": population.noise_sd, "delta": settings["delta"]}
     bound = {"norm_bound": settings.get("largest_norm", float(population.norms.max()))}
     return {
@@ -147,7 +148,7 @@ def contenders(settings: Mapping[str, Any], population: Population) -> dict[str,
 
 
 def fill_contexts(contexts: np.ndarray, population: Population, rng: np.random.Generator) -> None:
-    """What every user is shown in one round."""
+    """Draw the contexts of every user in one round."""
     if population.items is None:
         fill_normal(contexts, rng)
         return
@@ -156,7 +157,7 @@ def fill_contexts(contexts: np.ndarray, population: Population, rng: np.random.G
 
 
 class Played(NamedTuple):
-    """One population, by every policy."""
+    """The results of every policy on one population."""
 
     norms: np.ndarray  # (N,)
     regret: dict[str, np.ndarray]  # (N,) of each user at the end
@@ -164,7 +165,7 @@ class Played(NamedTuple):
 
 
 def play(settings: Mapping[str, Any], *, trial: int, seed: int, advance: Any) -> Played:
-    """Every user once a round, the same stories and the same luck for every policy."""
+    """Every user plays one round at a time, with the same stories and the same noise for every policy."""
     rng = streams(seed, trial)[0]
     population = (rated if "path" in settings else generated)(settings, rng)
     n_users, n_arms = population.biases.shape
@@ -192,7 +193,7 @@ def play(settings: Mapping[str, Any], *, trial: int, seed: int, advance: Any) ->
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
-    """As many populations as trials."""
+    """Run one population per trial."""
     with progress_bar(trials * settings["rounds"], None) as advance:
         populations = [play(settings, trial=trial, seed=seed, advance=advance) for trial in range(trials)]
     totals = {name: np.array([each.regret[name].sum() for each in populations]) for name in populations[0].regret}
@@ -209,7 +210,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 def thirds(norms: np.ndarray) -> dict[str, np.ndarray]:
-    """Users without an interest, and the others by how strong theirs is."""
+    """Group the users: those without interest, and the others by its strength."""
     low, high = norms.max() / 3.0, norms.max() * 2.0 / 3.0
     return {
         "norm 0": norms == 0.0,
@@ -220,7 +221,7 @@ def thirds(norms: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def table(populations: list[Played]) -> dict[str, np.ndarray]:
-    """A line for every user and policy; the estimate is ALB-Norm's."""
+    """Return one row per user and policy; the estimate is ALB-Norm's."""
     parts = [
         (name, number, user, norm, regret, estimate if name == "alb-norm" else np.nan)
         for number, each in enumerate(populations)

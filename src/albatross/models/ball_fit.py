@@ -1,12 +1,12 @@
 """Shared by the policies on the unit ball: ridge regression in V's own eigenbasis, and rare switching.
 
-An action is known by its coordinates in that basis. An agent must know it as a vector of the world: its fit carries all
-d coordinate axes along, and an update costs O(d^3). A simulation needs nothing of an action but its mean reward: its
-fit carries no axis, theta* is `Tracked` beside it in the same basis, and an update costs O(d^2).
+An action is stored by its coordinates in that basis. An agent also needs it as an ordinary vector, so its fit carries
+all d coordinate axes along, and an update costs O(d^3). A simulation needs only the mean reward of an action: its fit
+carries no axes, theta* is `Tracked` beside it in the same basis, and an update costs O(d^2).
 
-Rarely switching (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): an action is kept until det V has grown by more
-than a factor 1 + C since it was chosen; n more plays multiply det V by 1 + n ||x||^2_{V^-1}, so the number is known
-beforehand and all of them may be played as one block. C = 0 chooses anew every round.
+Rare switching (Abbasi-Yadkori, Pal and Szepesvari 2011, Section 5.1): an action is kept until det V has grown by more
+than a factor 1 + C since it was chosen. Since n more plays multiply det V by 1 + n ||x||^2_{V^-1}, this number of plays
+is known in advance, and they can be played as one block. C = 0 chooses a new action every round.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BallFit(NamedTuple):
 
 
 class Tracked(NamedTuple):
-    """theta* of a simulation, or nothing (m = 0): beside a fit and never in it."""
+    """theta* in a simulation, or empty (m = 0); kept beside a fit, never in it."""
 
     theta: np.ndarray  # (m, d) in the world
     turned: np.ndarray  # (m, d) in V's eigenbasis
@@ -46,7 +46,7 @@ class Tracked(NamedTuple):
 
 
 def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
-    """Nothing learnt yet, on the coordinates of `support`, with all axes."""
+    """Return a fit without data on the coordinates of `support`, with all axes."""
     fit = BallFit(
         values=np.zeros(dim),
         carried=np.zeros((2 + dim, dim)),
@@ -60,7 +60,7 @@ def ball_fit(dim: int, support: np.ndarray, strength: float) -> BallFit:
 
 
 def track_theta(fit: BallFit, theta: np.ndarray) -> tuple[BallFit, Tracked]:
-    """The same fit before its first round without axes, and theta* in its basis."""
+    """Return the same fit, before its first round, without axes; and theta* in its basis."""
     dim = fit.values.size
     lean = fit._replace(carried=np.zeros((AXES, dim)), lookout=np.empty((0, dim)), kept=np.empty(0))
     return lean, Tracked(theta[None, :], theta[None, :] @ fit.carried[AXES:], np.zeros(1))
@@ -68,14 +68,14 @@ def track_theta(fit: BallFit, theta: np.ndarray) -> tuple[BallFit, Tracked]:
 
 @compiled
 def nothing_tracked(fit):
-    """For an update outside of a simulation."""
+    """Return what an update outside of a simulation tracks: nothing."""
     nothing = np.empty((0, fit.values.size))
     return Tracked(nothing, nothing, np.empty(0))
 
 
 @compiled
 def start_over(fit, support, strength):
-    """Forget everything; learn on the coordinates of `support` (a mask) from now on."""
+    """Forget everything and continue on the coordinates of `support` (a mask)."""
     k = 0
     for j in range(support.size):
         if support[j]:
@@ -93,7 +93,7 @@ def start_over(fit, support, strength):
 
 @compiled
 def start_tracking(tracked, support):
-    """theta* in the basis of a fit that starts over on the coordinates of `support`."""
+    """Turn theta* to the basis of a fit that starts over on the coordinates of `support`."""
     k = 0
     for j in range(support.size):
         if support[j]:
@@ -104,7 +104,7 @@ def start_tracking(tracked, support):
 
 @compiled
 def offer_action(fit, coordinates, score, width, propensity):
-    """The choice of an action by its coordinates in the eigenbasis, and as a vector where the fit has axes."""
+    """Return the choice of an action by its coordinates in the eigenbasis, with its vector if the fit has axes."""
     k = fit.clock[SIZE]
     tag = np.zeros(OWN + fit.values.size)
     tag[0] = fit.clock[VERSION]
@@ -117,7 +117,7 @@ def offer_action(fit, coordinates, score, width, propensity):
 
 @compiled
 def in_world(axes, coordinates):
-    """The products of an action with the vectors whose coordinates are the rows of `axes`."""
+    """Return the products of an action with the vectors whose coordinates are the rows of `axes`."""
     seen = np.empty(axes.shape[0])
     for row in range(seen.size):
         seen[row] = np.dot(axes[row, : coordinates.size], coordinates)
@@ -126,7 +126,7 @@ def in_world(axes, coordinates):
 
 @compiled
 def tracked_mean(fit, choice, tracked):
-    """<theta*, action> of a choice whose coordinates are the end of its tag, or that has its vector."""
+    """Return <theta*, action> for a choice that has its vector, or its coordinates at the end of its tag."""
     if choice.action.size:
         return (tracked.theta @ choice.action)[0]
     if fit.clock[CHOSEN]:
@@ -137,14 +137,14 @@ def tracked_mean(fit, choice, tracked):
 
 @compiled
 def estimated_mean(fit, coordinates):
-    """<x, theta_hat>."""
+    """Return <x, theta_hat>."""
     k = fit.clock[SIZE]
     return np.dot(fit.carried[MOMENT, :k] / fit.values[:k], coordinates)
 
 
 @compiled
 def keep_action(fit, tracked, coordinates, action):
-    """From now on this action, by coordinates and in the world, is played until det V has grown enough."""
+    """Keep this action, in coordinates and as a vector, until det V has grown enough."""
     for j in range(coordinates.size):
         fit.carried[ACTION, j] = coordinates[j]
     for row in range(action.size):
@@ -158,7 +158,7 @@ def keep_action(fit, tracked, coordinates, action):
 
 @compiled
 def width_squared(fit, coordinates):
-    """||x||^2 in V^-1."""
+    """Return ||x||^2 in V^-1."""
     total = 0.0
     for j in range(coordinates.size):
         total += coordinates[j] * coordinates[j] / fit.values[j]
@@ -178,7 +178,7 @@ def plays_until_switch(fit, choice, switch):
 
 @compiled
 def learn_action(fit, tracked, choice, reward, n, switch):
-    """n plays of a choice that brought `reward` in sum."""
+    """Add n plays of a choice with total reward `reward`."""
     k = fit.clock[SIZE]
     coordinates = choice.tag[OWN : OWN + k].copy()
     current = choice.tag[0] == fit.clock[VERSION]
@@ -202,7 +202,7 @@ def learn_action(fit, tracked, choice, reward, n, switch):
 
 @compiled
 def turn_basis(fit, tracked, z):
-    """V += z z', with all that is carried and tracked in the new eigenbasis."""
+    """Add z z' to V, and turn everything carried and tracked to the new eigenbasis."""
     own, k = fit.carried.shape[0], z.size
     together = np.empty((own + tracked.turned.shape[0], k))  # one product turns all of them
     for row in range(together.shape[0]):
@@ -223,7 +223,7 @@ def check_fit(fit: BallFit, most: int) -> None:
 
 
 def describe_ball(fit: BallFit) -> dict[str, Any]:
-    """theta_hat where the fit has axes, V's eigenvalues and log-determinant, switches."""
+    """Return V's eigenvalues and log-determinant, the number of switches and, if the fit has axes, theta_hat."""
     k = int(fit.clock[SIZE])
     found: dict[str, Any] = {
         "dimension": k,

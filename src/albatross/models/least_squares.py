@@ -1,4 +1,4 @@
-"""Least squares on samples that are added one by one, with the reason where they do not determine an answer."""
+"""Least squares on samples that are added one by one; says why if the samples do not determine a solution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHY_NOT = {FEW: "fewer samples than coordinates", SINGULAR: "the Gram matrix doe
 
 @compiled
 def add_sample(gram, cross, x, reward, n):
-    """n plays of x that brought `reward` in sum."""
+    """Add n plays of x with total reward `reward`."""
     for i in range(x.size):
         cross[i] += reward * x[i]
         weight = n * x[i]
@@ -22,9 +22,9 @@ def add_sample(gram, cross, x, reward, n):
 
 @compiled
 def least_squares(gram, cross, samples, min_norm):
-    """theta_hat, the Gram matrix's smallest eigenvalue over its largest, and FOUND or why there is no theta_hat.
+    """Return theta_hat, the ratio of the Gram matrix's extreme eigenvalues, and FOUND or why there is no theta_hat.
 
-    With `min_norm` there always is one: the shortest, to rounding, where samples leave it open.
+    With `min_norm` there always is one: if the samples leave it open, the shortest, up to rounding.
     """
     dim = cross.size
     spectrum = np.linalg.eigvalsh(gram)

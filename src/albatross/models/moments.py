@@ -119,7 +119,7 @@ def settle_ridge(fit, sums, bias_strength, strength):
 
 @compiled
 def log_evidence(spectrum, coordinates, strength, sigma):
-    """Log-likelihood of all rewards under the prior N(0, sigma^2/strength I), less that of theta = 0.
+    """Return the log-likelihood of all rewards under the prior N(0, sigma^2/strength I), minus that of theta = 0.
 
     >>> round(log_evidence(np.array([3.0]), np.array([2.0]), 1.0, 1.0), 12)
     -0.19314718056
@@ -132,7 +132,7 @@ def log_evidence(spectrum, coordinates, strength, sigma):
 
 @compiled
 def likeliest_ridge(spectrum, coordinates, sigma):
-    """The power of two with the largest evidence; 1 where the data say nothing."""
+    """Return the power of two with the largest evidence; 1 if the data are uninformative."""
     best, most = 1.0, log_evidence(spectrum, coordinates, 1.0, sigma)
     for octave in range(-_OCTAVES, _OCTAVES + 1):
         evidence = log_evidence(spectrum, coordinates, 2.0**octave, sigma)

@@ -1,7 +1,7 @@
 """The gap in square loss between a larger and a smaller feature map, without estimating either regression.
 
-Foster, Krishnamurthy and Luo (2019), Section 3. With features made uncorrelated one after the other, the larger map
-adds just those that the smaller one does not have; with v their product with the reward, the gap is ||E v||^2.
+Foster, Krishnamurthy and Luo (2019), Section 3. Features are made uncorrelated one after the other, so that the larger
+map adds only those that the smaller one lacks. With v their product with the reward, the gap is ||E v||^2.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _NOTHING_NEW = 1e-8  # of a feature's variance that those before it do not expla
 
 @compiled
 def whitener(covariance, smaller):
-    """(d, d) W with W x uncorrelated and of variance 1; rows of the first `smaller` features are left 0.
+    """(d, d) W such that W x is uncorrelated with variance 1; the rows of the first `smaller` features are 0.
 
-    By Cholesky's method on the correlations, so that row j uses features up to j only and units do not matter. A
-    feature that is (nearly) a combination of those before it says nothing new: its row is 0 too.
+    Cholesky's method on the correlations: row j uses only features up to j, and units do not matter. A feature that is
+    (nearly) a combination of those before it adds nothing, so its row is 0 too.
     """
     dim = covariance.shape[0]
     factor, inverse = np.zeros((dim, dim)), np.zeros((dim, dim))
@@ -45,10 +45,10 @@ def whitener(covariance, smaller):
 
 @compiled
 def square_loss_gap(covariance, smaller, moment, second, n):
-    """The square-loss gap between the first `smaller` features and all of them: its estimate, and its spread if 0.
+    """Return the estimated square-loss gap between the first `smaller` features and all, and its spread if the gap is
+    0.
 
-    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y: in
-    uncorrelated features the larger map adds just those that the smaller one does not have.
+    `moment` and `second` are the sums of x y and of y^2 x x' over n random plays. With W of `whitener`, v = W x y.
     """
     W = whitener(covariance, smaller)
     total, outer = W @ moment, W @ second @ W.T

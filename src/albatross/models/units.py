@@ -1,4 +1,4 @@
-"""Contexts in a unit of their own, so that nobody has to scale them: the size of those that were first offered."""
+"""Contexts in a unit of their own, the size of those offered first, so that users need not scale them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SMALLEST = 1e-40  # contexts up to 1e100 can still be squared and summed in suc
 
 @compiled
 def unit_of(offer):
-    """Root mean square length of the contexts of eligible arms."""
+    """Return the root mean square length of the contexts of eligible arms."""
     total, arms = 0.0, 0
     for arm in range(offer.eligible.size):
         if offer.eligible[arm]:
@@ -24,7 +24,7 @@ def unit_of(offer):
 
 @compiled
 def usable(unit):
-    """The unit itself, or 1 where contexts are zero.
+    """Return the unit, or 1 if contexts are zero.
 
     >>> usable(0.25), usable(0.0)
     (0.25, 1.0)
@@ -34,7 +34,7 @@ def usable(unit):
 
 @compiled
 def with_constant(contexts, unit):
-    """Rows [1, x / unit].
+    """Return rows [1, x / unit].
 
     >>> with_constant(np.array([[2.0, 6.0]]), 2.0).tolist()
     [[1.0, 1.0, 3.0]]

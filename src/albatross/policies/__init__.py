@@ -1,4 +1,4 @@
-"""One file per algorithm of the literature, and the catalogue of them."""
+"""Policies, one file per algorithm, and their catalogue."""
 
 from __future__ import annotations
 

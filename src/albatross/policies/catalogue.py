@@ -1,4 +1,4 @@
-"""The catalogue: every policy with its name on the command line, its citation and what it must know beforehand."""
+"""The catalogue: every policy with its name on the command line, its citation and the knowledge it requires."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from albatross.policies.over_policies.regret_balancing import RegretBalancing
 
 
 class Entry(NamedTuple):
-    """A policy as the catalogue knows it."""
+    """An entry of the catalogue."""
 
     policy: type
     citation: str

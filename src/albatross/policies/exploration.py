@@ -1,7 +1,7 @@
-"""The phases that both forms of ALB-Dim share: rounds of play, then of random exploration, both longer each time.
+"""The phases that both forms of ALB-Dim share: rounds of play, then of random exploration, longer in each phase.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has the parameters `lengths` and
-`threshold`; its state has a `clock`, `gram` and `cross` of all exploration, the `supports` D_0, D_1, ... and what was
+`threshold`. Its state has a `clock`, `gram` and `cross` of all exploration, the `supports` D_0, D_1, ... and what was
 `found` with each.
 """
 
@@ -33,7 +33,8 @@ Threshold = Annotated[str, one_of("pseudocode", "text")]
 
 
 def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int | None) -> np.ndarray:
-    """(phases, 2) rounds of play and of exploration, exact, for as many phases as begin within so many rounds.
+    """(phases, 2) exact numbers of rounds of play and of exploration, for all phases that start within this many
+    rounds.
 
     >>> phase_lengths(10, (25, 5), 7_000).tolist()
     [[10, 4], [250, 20], [6250, 100], [156250, 500]]
@@ -55,19 +56,19 @@ def check_phase(policy: Any, state: Any) -> None:
 
 @compiled
 def exploring(policy, state):
-    """Whether this phase's rounds of play are over."""
+    """Return whether the rounds of play of this phase are over."""
     return state.clock[PLAYED] >= policy.lengths[state.clock[PHASE], 0]
 
 
 @compiled
 def explored(policy, state):
-    """Whether this phase's rounds of exploration are over too."""
+    """Return whether the rounds of exploration of this phase are over too."""
     return exploring(policy, state) and state.clock[EXPLORED] >= policy.lengths[state.clock[PHASE], 1]
 
 
 @compiled
 def next_active(policy, state, min_norm):
-    """D_{i+1} from all exploration so far, with the conditioning and FOUND or why there is no answer."""
+    """Return D_{i+1} from all exploration so far, the conditioning, and FOUND or why there is no answer."""
     theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[SAMPLES], min_norm)
     # D_i holds the coordinates of at least eps_i / 2 = 2^-(i+1), or by the text 2^-i
     phase = state.clock[PHASE]
@@ -77,7 +78,7 @@ def next_active(policy, state, min_norm):
 
 @compiled
 def begin_phase(state, support, conditioning, reason, column):
-    """The next phase on D_{i+1}, with the samples, conditioning and reason behind it in columns of `found`."""
+    """Start the next phase on D_{i+1}; record samples, conditioning and reason in columns of `found`."""
     phase = state.clock[PHASE] + 1
     for j in range(support.size):
         state.supports[phase, j] = support[j]
@@ -90,7 +91,7 @@ def begin_phase(state, support, conditioning, reason, column):
 
 
 def describe_phases(policy: Any, state: Any, reasons: dict[int, str], column: int) -> dict[str, Any]:
-    """The phase, all samples, and of every phase what `begin_phase` noted; `reasons[-1]` is that of the first."""
+    """Return the phase, the number of samples, and the record of every phase; `reasons[-1]` is that of the first."""
     phase = int(state.clock[PHASE])
     phases = [
         {

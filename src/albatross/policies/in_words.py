@@ -1,4 +1,4 @@
-"""Policies in words, as a person writes them on the command line: `alb-norm(norm_bound=10)`."""
+"""Parse policies as written on the command line: `alb-norm(norm_bound=10)`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LONGEST = 10_000  # characters of a policy or a problem in words
 
 
 class Unreadable(Exception):
-    """Not a call with literals and policies for its keywords."""
+    """The text is not a call with literals and policies as keywords."""
 
 
 def call_parts(text: str) -> tuple[str, str]:
-    """The name of a call, and what follows its opening parenthesis."""
+    """Return the name of a call, and the text after its opening parenthesis."""
     if len(text) > _LONGEST:
         raise ValueError(f"{checks.shown(text)} has {len(text):,} characters: at most {_LONGEST:,} are read")
     name, _, rest = text.partition("(")
@@ -27,7 +27,7 @@ def call_parts(text: str) -> tuple[str, str]:
 
 
 def split_names(text: str) -> list[str]:
-    """Split at the commas that stand outside parentheses.
+    """Split at the commas outside parentheses.
 
     >>> split_names("alb-norm(norm_bound=10, scale=0.5), lints")
     ['alb-norm(norm_bound=10, scale=0.5)', 'lints']
@@ -44,11 +44,11 @@ def split_names(text: str) -> list[str]:
 
 
 def build(text: str, known: Mapping[str, Any]) -> Any:
-    """A policy from its name in the catalogue and, in parentheses, what differs from its defaults.
+    """Make a policy from its name in the catalogue and, in parentheses, its non-default parameters.
 
-    `known` fills in what the problem tells (sigma, norm_bound), where the policy asks for it and the text does not say.
-    A parameter that is itself a policy, or a tuple of them, is written with the policies' classes:
-    `ed2rb(bases=(LinUCB(), UCB(scale=0.5)))`.
+    `known` supplies what the problem provides (sigma, norm_bound) for parameters that the text leaves out. A parameter
+    that is itself a policy, or a tuple of policies, is written with class names: `ed2rb(bases=(LinUCB(),
+    UCB(scale=0.5)))`.
 
     >>> build("ucb(scale=0.5)", {"sigma": 0.7})
     UCB(sigma=0.7, delta=0.1, form='appendix', scale=0.5, ties='random')
@@ -115,7 +115,7 @@ def keywords(text: str, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
 
 
 def _keywords(call: ast.expr, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
-    """The keywords of a call, which has nothing else."""
+    """Return the keywords of a call, which must have nothing else."""
     if not isinstance(call, ast.Call) or call.args:
         raise Unreadable
     given = {keyword.arg: value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
@@ -125,7 +125,7 @@ def _keywords(call: ast.expr, value: Callable[[ast.expr], Any]) -> dict[str, Any
 
 
 def literal(node: ast.expr) -> Any:
-    """A number, a text, or a list, tuple or dict of these."""
+    """Return a number, a text, or a list, tuple or dict of these."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):
@@ -133,7 +133,7 @@ def literal(node: ast.expr) -> Any:
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """A literal, a policy by its class, or a tuple of these."""
+    """Return a literal, a policy by its class name, or a tuple of these."""
     if isinstance(node, ast.Tuple | ast.List):
         return tuple(_value(part, known) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -1,4 +1,4 @@
-"""Race policies that are named in words on a problem of one's own."""
+"""Compare policies, written as text, on one problem."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> t
 
 
 class Line(NamedTuple):
-    """A policy in a comparison: mean final regret with its 95 % margin, and the same of the difference to the first."""
+    """A policy in a comparison: mean final regret and its difference from the first policy, with 95 % margins."""
 
     name: str
     mean: float
@@ -93,7 +93,7 @@ class Line(NamedTuple):
 
 
 def lines(runs: Mapping[str, Run]) -> list[Line]:
-    """One line a policy; differences are paired, trial by trial, against the first."""
+    """Return one row per policy; differences from the first policy are paired by trial."""
     first = next(iter(runs.values())).regret[:, -1]
     found = []
     for name, run in runs.items():

@@ -1,11 +1,12 @@
 """The problems of the race, and the policies that race on each, given what they ask for.
 
-No policy wins everywhere, and a user does not know beforehand where they are. What counts is therefore the *ratio* of a
-policy's mean final regret to that of the problem's best policy, and of these ratios the worst and the geometric mean.
-Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
-that there are no biases where there are none; Albatross is given nothing, AlbatrossDim the noise level.
+No policy wins everywhere, and users do not know in advance which problem they have. The measure is therefore the
+*ratio* of a policy's mean final regret to that of the best policy on the problem: the worst ratio, and the geometric
+mean over problems.
 
-Problems are data, one line each: add a line, or give `albatross race --problem`.
+Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
+whether there are biases. Albatross is given nothing, AlbatrossDim the noise level. Problems are data, one line each:
+add a line, or use `albatross race --problem`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Problem(NamedTuple):
     horizon: int
     quick: bool = False  # whether it is part of the quick race
     trials: int = 10
-    told_sigma: float = 1.0  # the noise level given to policies, in units of the true one
+    given_sigma: float = 1.0  # the noise level given to policies, in units of the true one
     biases: bool = False  # whether arms may have biases
 
 
@@ -70,10 +71,10 @@ ARMS: dict[str, Problem] = {
     "contexts of rank 3": Problem(
         Mixture(n_arms=20, dim=30, theta_norm=1.0, noise_sd=_SD, covariance=_of_rank(30, 3)), 5_000, True, biases=True),
     "heavy noise": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=5.0), 5_000, biases=True),
-    "told half the noise": Problem(
-        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=0.5, biases=True),
-    "told thrice the noise": Problem(
-        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, told_sigma=3.0, biases=True),
+    "given half the noise level": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, given_sigma=0.5, biases=True),
+    "given three times the noise level": Problem(
+        Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, given_sigma=3.0, biases=True),
     "10 fixed arms in a cube": Problem(
         FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True, 20),
     "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000, trials=20),
@@ -126,7 +127,7 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
     written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
-    sigma = problem.told_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
+    sigma = problem.given_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
     known: dict[str, Any] = {
         "sigma": sigma,
         "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,
@@ -142,7 +143,7 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
 
 
 def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
-    """Problems in words, numbered, with arms and on the ball apart: they have different policies."""
+    """Parse problems and number them, with arms and on the ball apart: they have different policies."""
     problems = {f"{number}: {text.partition('(')[0]}": read_problem(text) for number, text in enumerate(texts, 1)}
     ball = {name: problem for name, problem in problems.items() if isinstance(problem.env, Ball)}
     arms = {name: problem for name, problem in problems.items() if name not in ball}
@@ -151,7 +152,7 @@ def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
 
 
 def read_problem(text: str) -> Problem:
-    """A problem in words: an environment with its parameters, and perhaps a horizon.
+    """Parse a problem: an environment with its parameters, and optionally a horizon.
 
     >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
     500
@@ -174,7 +175,7 @@ def read_problem(text: str) -> Problem:
 
 
 def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
-    """All problems by family; quick: a few of them, in short."""
+    """Return all problems by family; with `quick`, a few of them with fewer rounds."""
     if not quick:
         return dict(FAMILIES)
     shortened = {title: in_short(problems) for title, problems in FAMILIES.items()}
@@ -182,7 +183,7 @@ def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:
 
 
 def in_short(problems: Mapping[str, Problem]) -> dict[str, Problem]:
-    """Those of the quick race, with fewer rounds."""
+    """Return the problems of the quick race, with fewer rounds."""
     return {
         name: problem._replace(horizon=min(problem.horizon, 2_000), trials=10)
         for name, problem in problems.items()

@@ -1,4 +1,4 @@
-"""The race itself: problem by problem, each kept in a file of its own, and the standings of each family."""
+"""Run the race problem by problem, each stored in its own file, and compute the standings of each family."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from albatross.store.tables import write_table
 
 
 def race(problem: Problem, racers: Mapping[str, Any], found_by: Mapping[str, Any], *, seed: int) -> Raced:
-    """All of them on one problem, paired."""
+    """Run all policies on one problem, paired."""
     trials = problem.trials
     runs: dict[str, Run] = simulate(racers, problem.env, horizon=problem.horizon, trials=trials, seed=seed, record=1)
     return Raced(
@@ -40,7 +40,7 @@ def run(
     chosen: Iterable[str] | None = None,
     announce: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Raced]:
-    """All problems, each kept in a file of its own, and not run again by the same code."""
+    """Run all problems; one that the same code has already stored is not run again."""
     folder = out / "race"
     check_ours(out, [folder.name])
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def run_all(
     chosen: Iterable[str] | None = None,
     announce: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Result]:
-    """Every family that some of the policies can play, with its standings stored."""
+    """Race every family that some of the policies can play, and store its standings."""
     finished = {}
     for title, problems in families.items():
         found = run(problems, out=out, seed=seed, chosen=chosen, announce=announce)
@@ -99,7 +99,7 @@ def run_all(
 
 
 def sources(env: Any, racers: Mapping[str, Any]) -> list[str]:
-    """The modules that compute a race: the simulation, the environment and the policies with those that they hold."""
+    """Return the modules that compute a race: the simulation, the environment, and all policies with their parts."""
     return sorted({simulate.__module__, *_homes((env, *racers.values()))})
 
 
@@ -127,7 +127,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
-    """A line for every problem, policy and trial."""
+    """Return one row per problem, policy and trial."""
     parts = [
         (problem, name, trial, regret, raced.microseconds[name])
         for problem, raced in found.items()
@@ -139,7 +139,7 @@ def regret_table(found: Mapping[str, Raced]) -> dict[str, np.ndarray]:
 
 
 def store(result: Result, *, title: str, out: Path) -> None:
-    """The standings as JSON, and every regret as Parquet."""
+    """Write the standings as JSON, and all regrets as Parquet."""
     content = {
         "format": FORMAT,
         "family": title,

@@ -12,20 +12,20 @@ _LEAST = 1e-9  # a regret that ratios are taken of
 
 
 class Raced(NamedTuple):
-    """A problem's final regrets by policy, one a trial, and what a round of it cost."""
+    """A problem's final regrets by policy, one per trial, and the time per round."""
 
     regret: dict[str, np.ndarray]
     microseconds: dict[str, float]
     identity: Mapping[str, Any]  # what was raced, by whom and with which code
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the result in the form that is stored as JSON."""
         regret = {name: values.tolist() for name, values in self.regret.items()}
         return {**self.identity, "regret": regret, "microseconds": self.microseconds}
 
 
 class Standing(NamedTuple):
-    """A policy in the race: its ratio to the best on each problem, the worst and the geometric mean of them."""
+    """A policy in the race: its ratio to the best on each problem, the worst ratio and the geometric mean."""
 
     name: str
     ratios: dict[str, float]
@@ -36,7 +36,7 @@ class Standing(NamedTuple):
 
 
 def standings(found: Mapping[str, Raced]) -> list[Standing]:
-    """All policies that ran on every problem, the one with the smallest worst ratio first."""
+    """Rank all policies that ran on every problem by their worst ratio, smallest first."""
     names = [
         name for name in next(iter(found.values())).regret if all(name in raced.regret for raced in found.values())
     ]
@@ -75,7 +75,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
-    """Columns policy, worst ratio, its interval, geometric mean, and where it is worst."""
+    """Return columns policy, worst ratio, its interval, geometric mean, and the problem of the worst ratio."""
     return [
         (
             line.name,
@@ -89,7 +89,7 @@ def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
 
 
 def short(ratio: float) -> str:
-    """Three digits.
+    """Format with three digits.
 
     >>> short(1.2345), short(1234.5)
     ('1.23', '1,234')
@@ -98,7 +98,7 @@ def short(ratio: float) -> str:
 
 
 def problem_rows(found: Mapping[str, Raced], name: str) -> list[tuple[str, ...]]:
-    """Columns problem, best policy, its regret, and the named policy's regret and ratio."""
+    """Return columns problem, best policy, its regret, and the named policy's regret and ratio."""
     rows: list[tuple[str, ...]] = []
     for problem, raced in found.items():
         best = min(raced.regret, key=lambda each: raced.regret[each].mean())

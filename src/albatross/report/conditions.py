@@ -13,7 +13,7 @@ THEOREMS = {"mixture": "Theorem 1", "ball": "Theorem 2", "nested": "Theorem 3"} 
 
 
 def conditions(kind: str, settings: Mapping[str, Any]) -> list[Condition]:
-    """Of the theorem about this kind of problem, with these settings."""
+    """Return the conditions of the theorem about this kind of problem, for these settings."""
     common = {"sigma": settings["noise_sd"], "delta": settings["delta"]}
     if kind == "mixture":
         keys = ("n_arms", "dim", "epoch_length", "norm_bound", "horizon")

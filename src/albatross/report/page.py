@@ -1,6 +1,6 @@
-"""results/report.html: one page that works offline, with every panel and every claim that is in a results folder.
+"""results/report.html: one page that works offline, with every panel and every claim of a results folder.
 
-The same results give the same page, byte for byte: it carries no date and no duration.
+The same results give the same page, byte for byte: it has no date and no durations.
 """
 
 from __future__ import annotations
@@ -52,10 +52,7 @@ CAPTIONS = {
 
 
 def write_report(folder: Path) -> Path:
-    """Write report.html and all figures into a results folder, from what is stored there; returns the page's path.
-
-    Nothing is run.
-    """
+    """Write report.html and all figures of a results folder from its tables; return its path. Nothing is run."""
     stored, path = Stored(folder), folder / "report.html"
     page = render(stored)
     panels.write_figures(stored)
@@ -64,7 +61,7 @@ def write_report(folder: Path) -> Path:
 
 
 def render(stored: Stored) -> str:
-    """The page."""
+    """Return the page."""
     stored.check_format()
     if not stored.summaries and not stored.standings:
         raise ValueError(f"there are no results in {stored.folder}: run `albatross reproduce` first")
@@ -107,7 +104,7 @@ _GROUPS = {
 
 
 def _group(results: Sequence[Result], whose: str) -> dict[str, Any]:
-    """The paper's claims or ours, those that were not run apart."""
+    """Return the paper's claims or ours, with those that were not run apart."""
     id, title, about = _GROUPS[whose]
     mine = [result for result in results if result.claim.whose == whose]
     return {
@@ -147,7 +144,7 @@ def _section(stored: Stored, name: str, results: Sequence[Result]) -> dict[str, 
 
 
 def _race(stored: Stored) -> list[dict[str, Any]]:
-    """A family of problems each: its figure, its standings and the problems themselves."""
+    """Return figure, standings and problems of each family of problems."""
     found = []
     for title, lines in stored.standings.items():
         names = list(lines[0]["ratios"])
@@ -165,7 +162,7 @@ def _race(stored: Stored) -> list[dict[str, Any]]:
 
 
 def _runs(stored: Stored) -> list[dict[str, Any]]:
-    """With what seed and what versions results were made, and which."""
+    """Return seeds and versions, each with the results made with them."""
     found: list[dict[str, Any]] = []
     made = {**stored.summaries, **{f"race: {name}": race for name, race in stored.races.items()}}
     for name, each in made.items():

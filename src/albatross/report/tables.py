@@ -36,7 +36,7 @@ def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 
 def policy_table(summary: Mapping[str, Any]) -> Table:
-    """The final number of every policy of a panel."""
+    """Print the final number of every policy of a panel."""
     table = Table(title=f"Panel {summary['panel']}: {panels.title(summary['panel'])}", title_justify="left", box=None)
     headings, rows = policy_rows(summary)
     for name in headings:
@@ -51,7 +51,7 @@ _COLOURS = {HOLDS: "green", CHANGED: "yellow", FAILS: "red"}
 
 
 def print_claims(console: Console, results: Sequence[Result]) -> None:
-    """Verdicts with their numbers, the paper's claims first; nothing of what was not run."""
+    """Print verdicts with their numbers, the paper's claims first; claims that were not run are left out."""
     for whose, title in ((PAPERS, "The paper's claims"), (OURS, "Our own questions")):
         found = [each for each in results if each.claim.whose == whose and each.verdict != MISSING]
         if found:
@@ -69,7 +69,7 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """A table of texts; the first `left` columns are words, the others numbers. Names stay whole if they can."""
+    """Return a table of texts; the first `left` columns are words, kept whole if possible, the others numbers."""
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(columns):
         table.add_column(name, justify="left" if position < left else "right", overflow="fold")

@@ -6,7 +6,7 @@ import math
 
 
 def short(value: float) -> str:
-    """Three digits, with commas from a thousand on and an exponent from a million on.
+    """Format with three digits, commas from a thousand on and an exponent from a million on.
 
     >>> short(2.3841), short(458_200.0), short(-0.26), short(4.069e9), short(3e-8)
     ('2.38', '458,200', '-0.26', '4.07e9', '3e-8')
@@ -17,7 +17,7 @@ def short(value: float) -> str:
 
 
 def wanted(limits: tuple[float, float]) -> str:
-    """A range in words.
+    """Format a range.
 
     >>> wanted((1.5, 3.0)), wanted((5.0, math.inf)), wanted((-math.inf, 2.0))
     ('1.5 to 3', 'at least 5', 'at most 2')

@@ -1,1 +1,1 @@
-"""What is kept on disk: one identity of a result, one atomic writer, one reader."""
+"""Results on disk: one identity, one atomic writer, one reader."""

@@ -59,7 +59,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove temporary files of `path` whose writers are gone: nobody holds their locks."""
+    """Remove temporary files of `path` that no process holds a lock on: their writers are gone."""
     if not fcntl:
         return
     for left in path.parent.glob(f".{glob.escape(path.name)}-*{_ENDING}"):

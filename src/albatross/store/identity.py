@@ -15,7 +15,7 @@ FORMAT = 2
 
 
 def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, Any]:
-    """Of a result that these modules compute: sources that they do not import, such as drawings, are no part of it."""
+    """Return the identity of a result that these modules compute; sources that they do not import do not count."""
     return {
         "format": FORMAT,
         **json.loads(json.dumps(what)),
@@ -27,12 +27,12 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
 
 
 def signed(found: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity as it is stored, with the version of this library, which two same results may differ in."""
+    """Return an identity as it is stored, with the version of this library, in which equal results may differ."""
     return {**found, "versions": {"albatross": version("albatross"), **found["versions"]}}
 
 
 def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Of a stored result from the one that is wanted.
+    """Describe how a stored result differs from the wanted one.
 
     >>> stored = {"trials": 5, "versions": {"numpy": "2.1"}, "sources": "8c1f", "settings": {"dim": 50, "form": "main"}}
     >>> differences(stored, {"trials": 25, "versions": {"numpy": "2.1"}, "sources": "07aa", "settings": {"dim": 20}})

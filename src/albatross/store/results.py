@@ -34,7 +34,7 @@ _ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users"
 
 
 def check_writable(out: Path) -> None:
-    """Say at once, and not after an hour, that results cannot be kept there."""
+    """Raise an error if results cannot be written there, before anything is run."""
     absolute_name(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def check_writable(out: Path) -> None:
 
 
 def check_ours(out: Path, parts: Iterable[str]) -> None:
-    """Refuse to write panels, the race or report.html where anything stands that no run has written."""
+    """Refuse to write panels, the race or report.html over anything that no run has written."""
     for folder in (out / part for part in parts):
         known = _OF_RACE if folder.name == "race" else _OF_PANEL
         try:
@@ -56,16 +56,16 @@ def check_ours(out: Path, parts: Iterable[str]) -> None:
             with open(folder, "rb") as file:
                 if folder.suffix == ".html" and _TITLE in file.read(_HEAD):
                     continue
-            raise ValueError(f"{folder} is not ours: name another --out") from None
+            raise ValueError(f"{folder} was not written by albatross: choose another --out") from None
         strange = [name for name in names if not (known.fullmatch(name) or TEMPORARY.fullmatch(name))]
         if not (strange or any(_only_ours(folder / name) for name in names)):
             strange = names
         if strange:
-            raise ValueError(f"{folder / strange[0]} is not ours: name another --out")
+            raise ValueError(f"{folder / strange[0]} was not written by albatross: choose another --out")
 
 
 def _only_ours(path: Path) -> bool:
-    """Whether nobody else writes such a file: a figure may be anybody's, and so may a summary of no panel."""
+    """Return whether only a run writes such a file: anyone may have a figure, or a summary of something else."""
     if path.name == "summary.json":
         try:
             return "panel" in json.loads(path.read_text())
@@ -75,7 +75,7 @@ def _only_ours(path: Path) -> bool:
 
 
 def summary_of(folder: Path) -> dict[str, Any] | None:
-    """The summary of a panel's folder; None if not all of its files are there whole."""
+    """Return the summary in a panel's folder; None if a file is missing or incomplete."""
     if not all((folder / name).is_file() for name in FILES):
         return None
     try:
@@ -85,13 +85,13 @@ def summary_of(folder: Path) -> dict[str, Any] | None:
 
 
 def finished(folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The summary of a panel's folder, if it is of this identity."""
+    """Return the summary in a panel's folder if it has this identity."""
     summary = summary_of(folder)
     return summary if summary and _is_whole(folder / "summary.json") and not differences(summary, wanted) else None
 
 
 def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
-    """How the panel that is stored there differs from the one that is wanted, in words; nothing where none is."""
+    """Describe how the stored panel differs from the wanted one; empty if nothing is stored."""
     summary = summary_of(folder)
     if summary is None:
         return f"{folder} is damaged" if folder.exists() else ""
@@ -100,7 +100,7 @@ def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
 
 
 def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, np.ndarray]) -> None:
-    """Write a panel's folder aside, and rename it: a run that is killed leaves nothing that a later one would trust."""
+    """Write a panel to a temporary folder and rename it: a killed run leaves nothing that looks complete."""
     folder = Path(os.path.realpath(folder))  # a link stays a link
     out = folder.parent
     _remove_old_leavings(out)
@@ -123,7 +123,7 @@ def write_panel(folder: Path, summary: Mapping[str, Any], curves: Mapping[str, n
 
 
 def _remove_old_leavings(out: Path) -> None:
-    """Of runs that were killed; none takes an hour to write a panel."""
+    """Remove temporary folders of killed runs; writing a panel never takes an hour."""
     for path in out.glob(f"{_ASIDE}*"):
         with suppress(OSError):
             old = path.is_dir() and path.stat().st_mtime < time.time() - 3_600.0
@@ -132,34 +132,34 @@ def _remove_old_leavings(out: Path) -> None:
 
 
 def file_name(title: str) -> str:
-    """A title as part of a file's name."""
+    """Turn a title into part of a file name."""
     return "".join(letter if letter.isalnum() else "-" for letter in title)
 
 
 def standings_file(out: Path, family: str) -> Path:
-    """Of a family of problems of the race."""
+    """Return the file name of a family of problems of the race."""
     return out / "race" / f"standings-{file_name(family)}.json"
 
 
 class Stored:
-    """A results folder, read and never written."""
+    """A results folder, for reading only."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def check_format(self, but: Collection[Path] = ()) -> None:
-        """Refuse what another version wrote, except files that will be written anew."""
+        """Refuse files of another version, except files that will be written again."""
         paths = sorted([*self.folder.glob("[!.]*/summary.json"), *self.folder.glob("race/standings-*.json")])
         for path in paths:
             if path not in but and not _is_whole(path):
                 raise ValueError(
                     f"{path} was not written by this version of albatross, or is damaged: "
-                    f"remove {path.parent}, or name another folder"
+                    f"remove {path.parent}, or choose another folder"
                 )
 
     @cached_property
     def summaries(self) -> dict[str, dict[str, Any]]:
-        """By panel, in the order of the paper: those of which all files are there."""
+        """The summaries by panel, in the order of the paper; panels with missing files are left out."""
         found = {path.parent.name: path for path in self.folder.glob("[!.]*/summary.json")}
         whole = [name for name, path in found.items() if all((path.parent / each).is_file() for each in FILES)]
         ranks = {name: rank for rank, name in enumerate(_ORDER)}
@@ -168,12 +168,12 @@ class Stored:
 
     @cached_property
     def standings(self) -> dict[str, list[dict[str, Any]]]:
-        """Of the race, by family of problems."""
+        """The standings of the race, by family of problems."""
         return {title: family["standings"] for title, family in self._families.items()}
 
     @cached_property
     def races(self) -> dict[str, dict[str, Any]]:
-        """The problems of the standings, by name: what was raced, by whom, and all final regrets."""
+        """The problems of the standings by name: environment, policies and all final regrets."""
         return {problem["problem"]: problem for family in self._families.values() for problem in family["problems"]}
 
     @cached_property
@@ -183,15 +183,15 @@ class Stored:
         return dict(sorted(families.items()))
 
     def __contains__(self, part: str) -> bool:
-        """Whether a panel, or the race, is there."""
+        """Return whether a panel, or the race, is stored."""
         return part in self.summaries or (part == "race" and bool(self.races))
 
     def table(self, panel: str, sql: str = "SELECT * FROM curves") -> dict[str, np.ndarray]:
-        """The columns that a query of a panel's table, called `curves`, gives."""
+        """Return the columns of a query of a panel's table, which is called `curves`."""
         return read_table(self.folder / panel / "curves.parquet", sql, name="curves")
 
     def final(self, panel: str, policy: str) -> np.ndarray:
-        """A policy's last regret in every trial."""
+        """Return a policy's final regret in every trial."""
         last = (
             f"SELECT max_by(regret, round) AS last FROM curves WHERE policy = '{policy}' GROUP BY trial ORDER BY trial"
         )
@@ -203,7 +203,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether it is a summary, or standings, of this format with all that is needed of them."""
+    """Return whether this is a summary, or standings, of this format with all required fields."""
     kinds = _OF_SUMMARY if path.name == "summary.json" else _OF_STANDINGS
     try:
         content = _read(path)

@@ -24,7 +24,7 @@ def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def read_table(path: Path, sql: str = "SELECT * FROM rows", *, name: str = "rows") -> dict[str, np.ndarray]:
-    """The columns that a query of a table, called `name` there, gives."""
+    """Return the columns of a query of a table, which the query calls `name`."""
     with _in_words(path):
         rows = _database().read_parquet(exact_pattern(path), hive_partitioning=False)
         return dict(rows.query(name, sql).fetchnumpy())

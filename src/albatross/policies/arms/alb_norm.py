@@ -1,13 +1,13 @@
-"""ALB-Norm: OFUL+ in epochs that double, each with the norm bound that the last one's confidence set allows.
+"""ALB-Norm: OFUL+ in epochs of doubling length; each epoch's confidence set gives the next epoch's norm bound.
 
-Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. Without a first bound b_1 the policy makes its own: 2 tau plays
-of one arm, whose differences in pairs know nothing of its bias (Section 3.3). Then every arm is played once, and epoch
+Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. If no first bound b_1 is given, the policy estimates one from 2
+tau plays of one arm, whose bias cancels in differences of pairs (Section 3.3). Then every arm is played once, and epoch
 i plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
 
     b_{i+1} = max{||theta|| : theta in the confidence set} = ||theta_hat|| + K,
 
-which may be higher than b_i. By default OFUL+ goes on over epochs with what it has learnt; `restart=True` forgets all
-but each arm's first play, as the paper's proof has it.
+which may be larger than b_i. By default OFUL+ keeps what it has learnt over epochs; `restart=True` forgets all but each
+arm's first play, as in the paper's proof.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ALBNorm:
     explore: AtLeastOne | None = None  #: tau, pairs of plays behind that estimate; None: 2 d
     #: the arm of those plays, or "random"
     explore_arm: Annotated[int | str, Option(_check_arm, lambda arm: -1 if arm == "random" else int(arm))] = 0
-    delta_explore: Probability = 0.1  #: that estimate may fail with this probability
+    delta_explore: Probability = 0.1  #: failure probability of that estimate
     epoch_length: AtLeastOne = 100  #: T_1, rounds of the first epoch
     delta: Probability = 0.1  #: delta_1: of the first epoch's set as in OFUL+; halved from epoch to epoch
     sigma: Positive = 1.0  #: standard deviation of the noise
@@ -76,7 +76,7 @@ class ALBNorm:
     scale: Positive = 0.5  #: c, a factor on all widths
     estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
     restart: Flag = False  #: forget all but each arm's first play when an epoch begins
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     first: Any = derived()  # OFUL+ of the first epoch
     max_epochs: int = derived()
 
@@ -141,13 +141,13 @@ def noise_size_alb_norm(policy: ALBNorm, n_arms, dim):
 
 @compiled
 def exploring(policy, clock):
-    """Whether the start, 2 tau plays of one arm, is still on."""
+    """Return whether the policy is still in its first 2 tau plays of one arm."""
     return clock[_EXPLORED] < 2.0 * policy.explore
 
 
 @compiled
 def epoch_policy(policy, clock, norm_bounds):
-    """OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
+    """Return OFUL+ as the current epoch plays it: b_i, delta_i and T~, in OFUL+ plays since the last restart."""
     epoch = clock[_EPOCH]
     doubled = math.ldexp(1.0, int(epoch))
     rounds = policy.epoch_length * (doubled if policy.restart else 2.0 * doubled - 1.0)
@@ -182,7 +182,7 @@ def update_alb_norm(policy: ALBNorm, state, choice, reward, n):
 
 @compiled
 def remember(row, x, reward):
-    """Context and reward as one row."""
+    """Store context and reward as one row."""
     for j in range(x.size):
         row[j] = x[j]
     row[x.size] = reward
@@ -190,7 +190,7 @@ def remember(row, x, reward):
 
 @compiled
 def explore_pair(policy, state, x, reward):
-    """One play of the start: every second one makes a pair with the one before, the last one makes b_1."""
+    """Add one play of the start: every second one completes a pair, the last one gives b_1."""
     dim = x.size
     if state.clock[_EXPLORED] % 2 == 0:
         remember(state.half_pair, x, reward)
@@ -209,7 +209,7 @@ def explore_pair(policy, state, x, reward):
 
 @compiled
 def end_epoch(policy, state, inner):
-    """b_{i+1} = ||theta_hat|| + K, and the next epoch begins."""
+    """Set b_{i+1} = ||theta_hat|| + K and start the next epoch."""
     epoch = state.clock[_EPOCH]
     if epoch >= policy.max_epochs:
         return
@@ -224,7 +224,7 @@ def end_epoch(policy, state, inner):
 
 @compiled
 def play_forced_again(inner, state):
-    """OFUL+ as if every arm that it knows had been played once."""
+    """Reset OFUL+ to one play of every arm that it has played."""
     played, dim = state.inner.fit.weight > 0.0, state.inner.fit.theta.size
     reset(inner, state.inner)
     for arm in range(played.size):

@@ -1,16 +1,18 @@
 """Albatross: nothing to tune; optimism where a play teaches more than an average one, under variances learnt online.
 
-Made for this library. Rewards are taken to be m + mu_i + <x, theta> + noise, with normal priors on the biases mu_i and
-on theta whose variances are learnt with the noise's (`variance_components`): that is adaptation to the norm, and to
-whether there are biases at all. With h_i the posterior variance of arm i's mean over sigma^2 (its leverage) and D_eff
-the number of parameters in use, the arm of highest
+Developed for this library. The model is m + mu_i + <x, theta> + noise, with normal priors on the biases mu_i and on
+theta. The variances of both priors and of the noise are learnt (`variance_components`), so the policy adapts to the
+norm and to whether there are biases. With h_i the posterior variance of arm i's mean over sigma^2 (its leverage) and
+D_eff the effective number of parameters, it plays the arm with the largest
 
-    mean_i + sqrt(2 sigma^2 h_i ln(1 + t h_i / D_eff))
+    mean_i + sqrt(2 sigma^2 h_i ln(1 + t h_i / D_eff)).
 
-is played. The leverages of t plays sum to D_eff, so t h_i / D_eff compares arm i with an average play; what an average
-play teaches anyhow is hardly paid for. For one bias an arm and no theta this is an anytime form of MOSS (Audibert and
-Bubeck 2009). No regret bound is proved of it. What is proved stands apart: a confidence set and a norm bound
-(`certificate`). The `safeguard` falls back on optimism over that set, with a rate that is only sketched.
+The leverages of t plays sum to D_eff, so t h_i / D_eff compares arm i with an average play: information that an average
+play provides anyway adds almost no bonus. With one bias per arm and no theta, this is an anytime form of MOSS (Audibert
+and Bubeck 2009).
+
+There is no proved regret bound for this index. Proved are a confidence set and a norm bound (`certificate`). The
+`safeguard` falls back on optimism over that set; its rate is only sketched.
 """
 
 from __future__ import annotations
@@ -58,12 +60,12 @@ class Albatross:
     7.8
     """
 
-    sigma: Positive | None = None  #: standard deviation of the noise where it is known; None: learnt
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
+    sigma: Positive | None = None  #: standard deviation of the noise, if known; None: learnt
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
     delta: Probability = 0.05  #: certificate and safeguard may fail with this probability
-    certificate: Flag = False  #: report a norm bound that is proved where sigma is given
+    certificate: Flag = False  #: report a norm bound, proved if sigma is given
     safeguard: Flag = False  #: fall back on optimism over the proved confidence set when losses exceed what it allows
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class AlbatrossState(NamedTuple):
@@ -109,14 +111,14 @@ def tag_size_albatross(policy: Albatross):
 
 @compiled
 def bonuses(state, h):
-    """sqrt(2 sigma^2 h ln(1 + t h / D_eff)), t the round to come."""
+    """Return sqrt(2 sigma^2 h ln(1 + t h / D_eff)) for the coming round t."""
     t = state.totals.gram[0, 0] + 1.0
     return np.sqrt(2.0 * state.components[NOISE] * h * np.log1p(t * h / state.components[IN_USE]))
 
 
 @compiled
 def noise_sd(policy, state):
-    """sigma as given, or else as estimated."""
+    """Return the given sigma, or else its estimate."""
     return policy.sigma if policy.sigma > 0.0 else math.sqrt(state.components[NOISE])
 
 

@@ -17,7 +17,7 @@ _SIGMA_TOO_SMALL = 1.1  # times sigma, or three standard errors where they are m
 
 
 def describe_albatross(policy: Any, state: Any, *, sigma: float) -> dict[str, Any]:
-    """Estimates, variances and, where they were asked for, certificate and safeguard; with warnings."""
+    """Return estimates, variances and warnings, with certificate and safeguard if they are in use."""
     r, lam, variance, in_use = (float(part) for part in state.components[:NEXT])
     unit, first_reward = float(state.origin[0]) or 1.0, float(state.origin[1])
     dim = state.fit.theta.size - 1
@@ -53,8 +53,8 @@ def plain_warnings(policy: Any, state: Any) -> list[str]:
         found.append(f"Fewer than {FIRST_LOOK:.0f} rewards: the variances are still first guesses.")
     elif policy.sigma and sd > policy.sigma * max(_SIGMA_TOO_SMALL, 1.0 + 3.0 / math.sqrt(2.0 * t)):
         found.append(
-            f"The noise looks like {sd:.3g}, sigma={policy.sigma:.3g} was given: the certificate does not hold, the "
-            "play is hardly affected."
+            f"The noise looks like {sd:.3g}, sigma={policy.sigma:.3g} was given: the certificate does not hold; "
+            "decisions are hardly affected."
         )
     if policy.certificate and not policy.sigma:
         found.append("sigma was not given: the certificate rests on an estimate of it and is not proved.")
@@ -69,11 +69,11 @@ def unidentified(state: Any, t: float, dim: int) -> list[str]:
     plays = np.maximum(sums[:, :1], 1.0)
     within = contexts - (sums[:, 1:] / plays).T @ sums[:, 1:]
     if not contexts.any():
-        found.append("All contexts played were zero: nothing is known of theta.")
+        found.append("All contexts played were zero: nothing is known about theta.")
     elif len(sums) and np.trace(within) <= _HARDLY * np.trace(contexts):
         found.append("Contexts never changed within an arm: biases and theta cannot be told apart.")
     if t < dim:
-        found.append(f"{t:.0f} reward{'s' * int(t != 1)} for {dim} features: most of theta is still the prior's.")
+        found.append(f"{t:.0f} reward{'s' * int(t != 1)} for {dim} features: most of theta still comes from the prior.")
     if state.totals.square[0] * t - state.totals.moment[0] ** 2 <= _HARDLY * state.totals.square[0] * t:
         found.append("All rewards were equal: there is nothing to learn from.")
     return found

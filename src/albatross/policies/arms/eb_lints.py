@@ -1,11 +1,12 @@
-"""EB-LinTS: Thompson sampling whose prior has the scale under which the rewards so far are likeliest.
+"""EB-LinTS: Thompson sampling with the prior scale under which the observed rewards are most likely.
 
-LinTS (Agrawal and Goyal 2013, Algorithm 1) with the ridge chosen by empirical Bayes (MacKay 1992): the prior of theta
-is N(0, sigma^2/ridge I), and with the Gram matrix's eigenvalues v_j and the coordinates c_j of sum y x along them,
+LinTS (Agrawal and Goyal 2013, Algorithm 1) with the ridge chosen by empirical Bayes (MacKay 1992). The prior of theta
+is N(0, sigma^2/ridge I); with the eigenvalues v_j of the Gram matrix and the coordinates c_j of sum y x in its
+eigenbasis,
 
     ln evidence(ridge) = sum_j (c_j^2 / (v_j + ridge) / sigma^2 - ln(1 + v_j/ridge)) / 2 + constant.
 
-Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. The best power of two is taken at every refit.
+Biases keep a prior N(0, sigma^2/bias_ridge) and are integrated out. Every refit takes the best power of two.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class EBLinTS(OnSchedule, Sampling):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     bias_ridge: Positive = 1.0  #: sigma^2 over the prior variance of the biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class EBLinTSState(NamedTuple):

@@ -1,12 +1,12 @@
-"""EB-UCB: OFUL that replaces the norm bound it was given by the one that its confidence ellipsoid implies.
+"""EB-UCB: OFUL that replaces the given norm bound by the one that its confidence ellipsoid implies.
 
-Suder and Laber (2025), the optimistic rival of their information-directed sampling; "EB" is for empirical bound. With
-V = ridge sigma^2 I + sum x x', radius(B) that of OFUL at confidence min(delta, 1/t^2), and B what the user vouches for,
+Suder and Laber (2025), the optimistic rival of their information-directed sampling; "EB" stands for empirical bound.
+With V = ridge sigma^2 I + sum x x', radius(B) that of OFUL at confidence min(delta, 1/t^2), and the given bound B,
 
     B_hat = min(B, |theta_hat| + radius(B) / sqrt(lambda_min(V))).
 
-The first `warm_up` rounds use radius(B_hat), the later ones the smallest |theta_hat| + radius(B_hat)/sqrt(lambda_min)
-seen. Bounds are looked at when a refit is due: lambda_min only grows, so an older bound stays valid.
+The first `warm_up` rounds use radius(B_hat), later rounds the smallest |theta_hat| + radius(B_hat)/sqrt(lambda_min) so
+far. Bounds are computed at refits only: lambda_min never falls, so an older bound stays valid.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class EBUCB:
     11.3
     """
 
-    norm_bound: Positive = 100.0  #: what the norm of [mu; theta] certainly does not exceed; may be generous
+    norm_bound: Positive = 100.0  #: safe bound on the norm of [mu; theta]; may be loose
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 1e-3  #: the set may fail with this probability; 1/t^2 where that is less
     ridge: Positive = 0.2  #: weight of the penalty, in units of sigma^2
     warm_up: Whole = 50  #: rounds before the smallest bound seen is trusted
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class EBUCBState(NamedTuple):
@@ -69,14 +69,14 @@ def init_eb_ucb(policy: EBUCB, n_arms, dim, rng):
 
 @compiled
 def bounded_radius(policy, state, norm_bound):
-    """radius(B), in the norm of V."""
+    """Return radius(B), in the norm of V."""
     delta = min(policy.delta, 1.0 / (state.pulls.sum() + 1.0) ** 2)
     return ellipsoid_radius(state.fit.log_det[0], norm_bound, delta, policy.sigma, policy.ridge)
 
 
 @compiled
 def current_radius(policy, state):
-    """The radius that the index uses now."""
+    """Return the radius that the index currently uses."""
     which = LATEST if state.pulls.sum() < policy.warm_up else SMALLEST
     return bounded_radius(policy, state, state.bounds[which])
 

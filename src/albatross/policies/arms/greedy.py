@@ -1,7 +1,7 @@
-"""Ridge greedy: the arm of the highest estimated mean, without any bonus for exploring.
+"""Ridge greedy: play the arm with the highest estimated mean, without any exploration bonus.
 
-Where contexts are diverse they explore by themselves and greedy is hard to beat (Bastani, Bayati and Khosravi 2021,
-Algorithm 1; Kannan et al. 2018); on fixed arms it locks in on whatever looked good first.
+If contexts are diverse, they explore by themselves and greedy is hard to beat (Bastani, Bayati and Khosravi 2021,
+Algorithm 1; Kannan et al. 2018). On fixed arms, it locks in on whatever looked good first.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Greedy(OnRidge):
     8.6
     """
 
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @score.register

@@ -1,6 +1,6 @@
-"""Shared by SA Lasso and TH Lasso: greedy on a sparse theta that is fitted anew on a schedule.
+"""Shared by SA Lasso and TH Lasso: greedy on a sparse theta that is refitted on a schedule.
 
-Biases are not penalised by the lasso but by a ridge of their own.
+Biases have a ridge penalty of their own and no lasso penalty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from albatross.protocol import diagnostics, resolve, score
 
 
 class GreedyLasso(OnSchedule):
-    """A policy that plays greedily on a sparse theta: with these keywords, it has the verbs below."""
+    """A policy that plays greedily on a sparse theta: a class with these keywords inherits the verbs below."""
 
     bias_ridge: float
     biases: bool

@@ -1,4 +1,4 @@
-"""Shared by policies on one ridge regression: the fit, with a bias for every arm or without, and its upkeep."""
+"""Shared by policies on one ridge regression, with or without a bias for every arm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from albatross.protocol import diagnostics, init, reset, update
 
 
 class OnRidge:
-    """A policy on one ridge regression: with these keywords, it has the verbs below."""
+    """A policy on one ridge regression: a class with these keywords inherits the verbs below."""
 
     ridge: float
     biases: bool
@@ -27,7 +27,7 @@ class LinearState(NamedTuple):
 
 
 def new_fit(n_arms: int, dim: int, *, strength: float, biases: Any) -> Joint | Ridge:
-    """Nothing learnt yet, with the same ridge on theta and on the biases."""
+    """Return a fit without data, with the same ridge on theta and on the biases."""
     return joint(n_arms, dim, strength=strength, bias_strength=strength) if biases else ridge(dim, strength=strength)
 
 
@@ -55,20 +55,20 @@ def diagnostics_on_ridge(policy: OnRidge, state):
 
 @compiled
 def learn_play(state, choice, reward, n):
-    """n plays of the choice that brought `reward` in sum."""
+    """Add n plays of the choice with total reward `reward`."""
     state.pulls[choice.arm] += n
     learn(state.fit, choice.arm, choice.action, reward, n)
 
 
 @compiled
 def optimistic(fit, contexts, reach):
-    """(K,) the highest mean of every arm within `reach` of the estimate in the norm of V, and its part above it."""
+    """(K,) the largest mean of every arm within `reach` of the estimate in the norm of V, and the bonus in it."""
     widths = reach * np.sqrt(leverages(fit, contexts))
     return predict(fit, contexts) + widths, widths
 
 
 def describe_fit(fit: Joint | Ridge, pulls: np.ndarray) -> dict[str, Any]:
-    """Plays, theta_hat and, where the model has them, the biases."""
+    """Return the plays, theta_hat and, if the model has them, the biases."""
     found: dict[str, Any] = {"pulls": pulls.copy(), "theta_hat": fit.theta.copy()}
     if isinstance(fit, Joint):
         found["biases"] = bias_estimates(fit)

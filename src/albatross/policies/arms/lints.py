@@ -1,6 +1,6 @@
 """LinTS: play the arm that is best under a parameter drawn from the posterior.
 
-Agrawal and Goyal (2013), Algorithm 1, with the posterior's own scale sigma rather than the inflated one of the proof.
+Agrawal and Goyal (2013), Algorithm 1, with the posterior's own scale sigma instead of the inflated one of the proof.
 Needs no bound on the norm of theta*.
 """
 
@@ -13,7 +13,7 @@ from albatross.protocol import noise_size, score
 
 
 class Sampling:
-    """A policy that draws from the posterior of its `fit`: with these keywords, it has the verbs below."""
+    """A policy that draws from the posterior of its `fit`: a class with these keywords inherits the verbs below."""
 
     sigma: float
     biases: bool
@@ -32,8 +32,8 @@ class LinTS(OnRidge, Sampling):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     ridge: Positive = 1.0  #: sigma^2 over the prior variance
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @noise_size.register

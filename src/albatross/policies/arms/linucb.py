@@ -23,9 +23,9 @@ class LinUCB(OnRidge):
     """
 
     alpha: AtLeastZero = 1.0  #: widths, in posterior standard deviations at noise 1
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @score.register

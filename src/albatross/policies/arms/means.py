@@ -1,4 +1,4 @@
-"""Shared by policies that ignore contexts: the mean reward of every arm, and its upkeep."""
+"""Shared by policies that ignore contexts and use the mean reward of every arm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from albatross.protocol import diagnostics, init, update
 
 
 class OnMeans:
-    """A policy on the mean rewards of the arms: with the keyword `ties`, it has the verbs below."""
+    """A policy on the mean rewards of the arms: a class with the keyword `ties` inherits the verbs below."""
 
     ties: str
 

@@ -1,11 +1,11 @@
-"""NAOFUL: OFUL with a ridge that fades, so that no bound on the norm of theta* enters.
+"""NAOFUL: OFUL with a ridge that decreases over time, so that it needs no bound on the norm of theta*.
 
-Gales, Sethuraman and Jun (2022). With m features, the biases among them, and after t - 1 plays
+Gales, Sethuraman and Jun (2022). With m features, including the biases, after t - 1 plays
 
     ridge_t = sigma^2 m / t^decay,   radius_t = sigma (sqrt(ln det V_t/ridge_t^m + 2 ln(1/delta_t)) + sqrt(m)),
 
-and delta_t = 6 delta / (pi t)^2. The second root pays for the ridge as soon as t^decay >= ||theta*||^2. Here t, and so
-the ridge, stands still from one refit to the next: the set holds for any of these t at all later times.
+and delta_t = 6 delta / (pi t)^2. The second root covers the ridge as soon as t^decay >= ||theta*||^2. Here t, and with
+it the ridge, changes only at refits: the set for any of these t holds at all later times.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class NAOFUL(OnSchedule):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    decay: Positive = 2.0  #: how fast the ridge fades: as t to the power of -decay
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    decay: Positive = 2.0  #: the ridge decreases as t to the power of -decay
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     first_ridge: float = derived()  # sigma^2 m
     price: float = derived()  # sigma sqrt(m), what the radius pays for the ridge
 
@@ -67,7 +67,7 @@ def init_na_oful(policy: NAOFUL, n_arms, dim, rng):
 
 @compiled
 def norm_agnostic_radius(policy, state):
-    """sqrt(beta_t), in the norm of V_t."""
+    """Return sqrt(beta_t), in the norm of V_t."""
     delta = 6.0 * policy.delta / (math.pi * state.t[0]) ** 2
     return ellipsoid_radius(state.fit.log_det[0], policy.price, delta, policy.sigma, 1.0)
 

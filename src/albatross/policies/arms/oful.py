@@ -24,12 +24,12 @@ class OFUL(OnRidge):
     14.4
     """
 
-    norm_bound: AtLeastZero = 1.0  #: what the norm of [mu; theta] is at most, without biases that of theta
+    norm_bound: AtLeastZero = 1.0  #: bound on the norm of [mu; theta], or of theta without biases
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @compiled

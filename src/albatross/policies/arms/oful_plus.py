@@ -1,12 +1,13 @@
 """OFUL+: OFUL for arms with biases, optimistic over a Euclidean ball of known norm bound.
 
 Ghosh, Sankararaman and Ramchandran (2021), sub-routine of Algorithm 1 and Appendix A. Optimism over a ball has a closed
-form: the index of arm i is mu~_i + <alpha_i, theta_hat> + K ||alpha_i||, mu~_i its bias with a width added.
+form: the index of arm i is mu~_i + <alpha_i, theta_hat> + K ||alpha_i||, where mu~_i is its estimated bias plus a
+width.
 
-Two estimators of theta*. `paper` is the paper's: ridge regression of g - mu~ on the contexts played, each mu~ frozen at
-its play. It assumes that the contexts played have mean zero, but the arm is chosen by looking at them, so theta_hat is
-shrunk for ever (to about 0.13 theta* on the paper's own problem). `centered` repairs that by centring contexts and
-rewards within each arm, which is joint least squares in the biases and theta*; it is the default.
+There are two estimators of theta*. `paper` is the paper's: ridge regression of g - mu~ on the played contexts, with
+each mu~ frozen at its play. It assumes that played contexts have mean zero, but the arm is chosen by looking at them,
+so theta_hat is shrunk permanently (to about 0.13 theta* on the paper's own problem). `centered`, the default, repairs
+this by centring contexts and rewards within each arm, which is joint least squares in the biases and theta*.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ Estimator = Annotated[str, one_of("centered", "paper")]
 class EuclideanBall:
     """The keywords of a policy that is optimistic over a Euclidean ball of known norm bound."""
 
-    norm_bound: AtLeastZero = 1.0  #: what the norm of theta* is at most
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
+    norm_bound: AtLeastZero = 1.0  #: bound on the norm of theta*
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     delta: Probability = 0.1  #: sets the width; the set may fail with 4 delta if form is "appendix" and scale 1
     sigma: Positive = 1.0  #: standard deviation of the noise
     rho_min: Positive = 1.0  #: least eigenvalue of the contexts' covariance
     form: Form = "main"  #: "main": the displays of Section 3.2; "appendix": those of Appendix A
     scale: Positive = 0.5  #: c, a factor on all widths
     estimator: Estimator = "centered"  #: "centered": contexts and rewards centred within arms; "paper": as in the paper
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @policy
@@ -55,7 +56,7 @@ class OFULPlus(EuclideanBall):
 
 
 class Residual(NamedTuple):
-    """The fit of the paper's estimator; that of the centred one is a `Joint`, which has these fields and one more."""
+    """The fit of the paper's estimator. The centred estimator uses a `Joint`, which has these fields and one more."""
 
     weight: np.ndarray  # (K,) plays
     reward_sum: np.ndarray  # (K,)
@@ -72,7 +73,7 @@ class OFULPlusState(NamedTuple):
 
 @resolve.register
 def resolve_oful_plus(policy: OFULPlus, n_arms, dim, horizon):
-    rounds = max(checks.told_horizon(policy, horizon) - n_arms, 1)  # T~: forced plays are not counted
+    rounds = max(checks.given_horizon(policy, horizon) - n_arms, 1)  # T~: forced plays are not counted
     return parameters(policy, horizon=rounds, form=FORMS[policy.form](float(policy.scale)))
 
 
@@ -123,7 +124,7 @@ def forget_paper(fit: Residual, strength):
 
 @compiled
 def ball_radius(policy, state):
-    """K_delta(b, n, T~): how far theta* may be from theta_hat."""
+    """Return K_delta(b, n, T~), the largest distance of theta* from theta_hat."""
     n_arms, dim, n = state.fit.weight.size, state.fit.theta.size, state.plays[0]
     delta, sigma = policy.delta, policy.sigma
     return radius(policy.form, policy.norm_bound, n, policy.horizon, delta, sigma, n_arms, dim, policy.rho_min)

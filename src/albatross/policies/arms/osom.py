@@ -1,8 +1,8 @@
-"""OSOM, a reconstruction: UCB until the data show that contexts matter, then optimism in theta* for ever.
+"""OSOM, a reconstruction: UCB until the data show that contexts matter, then optimism in theta* permanently.
 
-After Chatterji, Muthukumar and Bartlett (2020), Algorithm 1. The published switching threshold could not be verified;
-in its place stands one that holds on the same good event. If theta* = 0, the value that the complex model promises
-exceeds the reward of the simple model's arm by at most 2 (bonus of the arm) + 2 K ||alpha|| plus noise, so
+After Chatterji, Muthukumar and Bartlett (2020), Algorithm 1. Their switching threshold could not be verified; this one
+is valid on the same good event. If theta* = 0, the value that the complex model promises exceeds the reward of the
+simple model's arm by at most 2 (bonus of the arm) + 2 K ||alpha|| plus noise, so
 
     switch once  sum [promise - reward] > sum [2 bonus + 2 K ||alpha||] + sigma sqrt(2 t ln(t (t+1) / delta)).
 """
@@ -48,7 +48,7 @@ class OSOMState(NamedTuple):
 
 @resolve.register
 def resolve_osom(policy: OSOM, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     ball = resolve(OFULPlus(**{**vars(policy), "horizon": rounds}), n_arms, dim, horizon)
     return parameters(policy, ball=ball, horizon=rounds)
 

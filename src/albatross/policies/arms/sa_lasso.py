@@ -1,11 +1,10 @@
-"""SA Lasso: greedy on the lasso, with a penalty that does not know how sparse theta* is.
+"""SA Lasso: greedy on the lasso, with a penalty that does not depend on the sparsity of theta*.
 
 Oh, Iyengar and Zeevi (2021), Algorithm 1. After t plays the lasso minimises half the mean squared error plus
-penalty_t |theta|_1 with
 
-    penalty_t = 2 sigma feature_bound sqrt((4 ln t + 2 ln d) / t).
+    penalty_t |theta|_1   with   penalty_t = 2 sigma feature_bound sqrt((4 ln t + 2 ln d) / t).
 
-The lasso is fitted anew when a refit is due.
+It is fitted at refits only.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ class SALasso(GreedyLasso):
     sigma: Positive = 1.0  #: standard deviation of the noise
     feature_bound: Positive = 1.0  #: x_max of the penalty, 1 in the authors' programs
     bias_ridge: Positive = 1.0  #: weight of the penalty on biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class SALassoState(NamedTuple):
@@ -56,7 +55,7 @@ def init_sa_lasso(policy: SALasso, n_arms, dim, rng):
 
 @compiled
 def agnostic_penalty(scale, t, dim):
-    """penalty_t.
+    """Return penalty_t.
 
     >>> round(agnostic_penalty(1.0, 100.0, 50.0), 12)
     0.51229607411

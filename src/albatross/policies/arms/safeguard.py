@@ -1,11 +1,12 @@
-"""A fallback on optimism over the certificate's set, for when an unproved choice could cost too much.
+"""A fallback on optimism over the certificate's set, used when an unproved choice could cost too much.
 
-A choice a costs at most its certified gap: the most by which the set allows another arm to be better. As long as the
-gaps paid for stay within twice what optimism over the set is itself known to cost, with lam = 1
+A choice costs at most its certified gap: the most by which the set allows another arm to be better. While the sum of
+these gaps stays within twice the certified cost of optimism over the set, which with lam = 1 is
 
     E = 2 sigma sqrt(2 kappa ln det(I + Lam^-1 G) t),
 
-the choice is played, and else the optimistic arm. While the set says nothing of some arm, it is played now and then.
+the choice is played; otherwise the optimistic arm is. An arm that the set does not bound yet is played from time to
+time.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _PLACES = 5
 
 
 class Trust(NamedTuple):
-    """Every choice is played."""
+    """No safeguard: every choice is played."""
 
     delta: float
 
 
 class Safeguard(NamedTuple):
-    """A choice is played while the certificate allows it."""
+    """A safeguard: a choice is played while the certificate allows it."""
 
     delta: float
 
@@ -77,7 +78,7 @@ def guarded_safeguard(guard: Safeguard, state, offer, rows, means, arm, sigma):
 
 @compiled
 def certified_gap(certificate, found, eligible, arm, kappa, sigma):
-    """By how much another arm may be better at most."""
+    """Return the most by which another arm may be better."""
     gap = 0.0
     for other in range(eligible.size):
         if eligible[other] and other != arm:
@@ -89,12 +90,12 @@ def certified_gap(certificate, found, eligible, arm, kappa, sigma):
 
 @compiled
 def cost_of_optimism(certificate, delta, sigma, t):
-    """E: what optimism over the set with lam = 1 loses at most in t rounds."""
+    """Return E, the most that optimism over the set with lam = 1 loses in t rounds."""
     return 2.0 * sigma * math.sqrt(2.0 * kappas(certificate, delta)[0] * certificate.log_dets[0] * t)
 
 
 def describe_safeguard(guard: Any, state: Any, sigma: float) -> dict[str, Any]:
-    """The account, by name."""
+    """Return the budget by name."""
     if not isinstance(guard, Safeguard):
         return {}
     unidentified, forced, spent, fallbacks, certified = (float(part) for part in state.account)

@@ -1,4 +1,4 @@
-"""Learning that costs too much to repeat at every play: done anew at rounds that grow like a geometric series."""
+"""Refits that are too expensive for every play: they happen at rounds that grow geometrically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ refit = generic("refit")  # refit(policy, state): what is brought up to date now
 
 
 class OnSchedule:
-    """A policy that has `refit`, and `observe` if it keeps more than `sums` of all plays and a `fit`."""
+    """A policy with `refit`, and with `observe` if it keeps more than the `sums` of all plays and a `fit`."""
 
 
 @update.register
@@ -28,7 +28,7 @@ def observe_on_schedule(policy: OnSchedule, state, choice, reward, n):
 
 @compiled
 def next_refit(plays):
-    """The first of 1, 2, ..., 16, 18, ..., 32, 36, ... after so many plays: eight a doubling.
+    """Return the first of 1, 2, ..., 16, 18, ..., 32, 36, ... (eight per doubling) above this number of plays.
 
     >>> [next_refit(float(plays)) for plays in (0, 15, 16, 31, 32)]
     [1.0, 16.0, 18.0, 32.0, 36.0]
@@ -41,7 +41,7 @@ def next_refit(plays):
 
 @compiled
 def learn_on_schedule(policy, state, pulls, choice, reward, n):
-    """n plays of the choice that brought `reward` in sum; a block is cut where a refit falls into it."""
+    """Add n plays of the choice with total reward `reward`; a block is split where a refit falls inside it."""
     left, played = float(n), pulls.sum()
     while left > 0.0:
         due = next_refit(played)

@@ -1,12 +1,12 @@
-"""SF-OFUL: optimism over a confidence set that no bound on the norm of theta* enters, at any time.
+"""SF-OFUL: optimism over an anytime confidence set that needs no bound on the norm of theta*.
 
-The self-normalised inequality behind OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 1) speaks of the noise
-alone. Before it is solved for theta* it says, for G = sum x x' and V = G + ridge I,
+The self-normalised inequality behind OFUL (Abbasi-Yadkori, Pal and Szepesvari 2011, Theorem 1) concerns only the noise.
+Before it is solved for theta*, it states for G = sum x x' and V = G + ridge I
 
     |sum y x - G theta*|_{V^-1} <= sigma sqrt(ln det V/ridge^m + 2 ln(1/delta)) =: radius   at all times,
 
-an ellipsoid about least squares. What it allows of <x, theta> is <x, theta_hat> +- radius |G^-1 x|_V, and anything at
-all for an x that is not in the span of the plays: such arms are played first.
+an ellipsoid around least squares. It bounds <x, theta> by <x, theta_hat> +- radius |G^-1 x|_V, and not at all if x is
+outside the span of the plays: such arms are played first.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class SFOFUL(OnSchedule):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class SFOFULState(NamedTuple):
@@ -68,7 +68,7 @@ def init_sf_oful(policy: SFOFUL, n_arms, dim, rng):
 
 @compiled
 def norm_free_radius(policy, state):
-    """What the noise alone can do, in the norm of V^-1."""
+    """Return the radius: the contribution of the noise, in the norm of V^-1."""
     return ellipsoid_radius(state.ridged.log_det[0], 0.0, policy.delta, policy.sigma, policy.ridge)
 
 
@@ -89,7 +89,7 @@ def score_sf_oful(policy: SFOFUL, state, offer, noise):
 
 @compiled
 def leads_outside(state, arm, x):
-    """Whether x has a part along a direction that nobody has played."""
+    """Return whether x has a component outside the span of the plays."""
     row, outside = centred(state.exact, arm, x), 0.0
     for j in range(int(state.unseen[0])):
         outside += dot(row, state.exact.root[:, j]) ** 2

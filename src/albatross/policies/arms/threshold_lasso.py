@@ -1,12 +1,12 @@
-"""TH Lasso: greedy on least squares over the coordinates that survive two thresholds of the lasso.
+"""TH Lasso: greedy on least squares over the coordinates that pass two thresholds of the lasso.
 
-Ariu, Abe and Proutiere (2022), Algorithm 1. After t plays, with the lasso's theta at
+Ariu, Abe and Proutiere (2022), Algorithm 1. After t plays, with theta of the lasso at penalty_t,
 
-    penalty_t = penalty sqrt(2 ln t ln d / t):   S_1 = {|theta_j| > 4 penalty_t},
-                                                 S_2 = {j in S_1: |theta_j| > 4 penalty_t sqrt(|S_1|)},
+    penalty_t = penalty sqrt(2 ln t ln d / t),
+    S_1 = {|theta_j| > 4 penalty_t},   S_2 = {j in S_1: |theta_j| > 4 penalty_t sqrt(|S_1|)},
 
-least squares on S_2 is what is played. The lasso minimises half the mean squared error, as in the authors' programs.
-All is fitted anew when a refit is due.
+the policy is greedy on least squares over S_2. The lasso minimises half the mean squared error, as in the authors'
+code. Both are fitted at refits only.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ThresholdLasso(GreedyLasso):
 
     penalty: Positive = 0.02  #: lambda_0, the penalty's factor that does not change with t
     bias_ridge: Positive = 1.0  #: weight of the penalty on biases
-    biases: Flag = True  #: False: an arm's context explains all of its mean reward
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    biases: Flag = True  #: one bias per arm; False: contexts explain the whole mean reward
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 class ThresholdLassoState(NamedTuple):
@@ -58,7 +58,7 @@ def init_threshold_lasso(policy: ThresholdLasso, n_arms, dim, rng):
 
 @compiled
 def fading_penalty(penalty, t, dim):
-    """penalty_t; that of the first play has ln 2 for ln 1, since nothing is small beside a threshold of 0.
+    """Return penalty_t, with ln 2 for ln 1 at the first play: any estimate would pass a threshold of 0.
 
     >>> round(fading_penalty(0.02, 100.0, 50.0), 12)
     0.012005176121
@@ -68,7 +68,7 @@ def fading_penalty(penalty, t, dim):
 
 @compiled
 def survivors(theta, penalty):
-    """S_2, as a mask.
+    """Return S_2 as a mask.
 
     >>> survivors(np.array([0.5, -9.0, 5.0, 8.0]), 1.0).tolist()
     [False, True, False, True]

@@ -1,7 +1,7 @@
-"""UCB: the arm whose mean reward could still be the highest. Blind to contexts, best where theta* = 0.
+"""UCB: play the arm with the largest upper confidence bound on its mean reward. Ignores contexts; best if theta* = 0.
 
-The index is the bias index of OFUL+ with norm bound 0: in its Appendix-A form, a bound valid at all times.
-Auer, Cesa-Bianchi and Fischer (2002); index of Abbasi-Yadkori, Pal and Szepesvari (2011), Section 4.
+The index is the bias index of OFUL+ with norm bound 0; in the form of Appendix A it is valid at all times. Auer,
+Cesa-Bianchi and Fischer (2002); index of Abbasi-Yadkori, Pal and Szepesvari (2011), Section 4.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class UCB(OnMeans):
     delta: Probability = 0.1  #: with form "appendix" and scale 1, bounds may fail with this probability
     form: Form = "appendix"  #: of OFUL+'s bias widths: "appendix" is valid at all times, "main" grows with d
     scale: Positive = 1.0  #: c, a factor on all widths
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @resolve.register

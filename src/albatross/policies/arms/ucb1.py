@@ -25,7 +25,7 @@ class UCB1(OnMeans):
     """
 
     scale: Positive = 1.0  #: length of the interval that rewards lie in
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
 
 
 @score.register

@@ -1,4 +1,4 @@
-"""Uniform: play any eligible arm with the same probability. The policy that everything else must beat."""
+"""Uniform: play any eligible arm with the same probability. Every other policy should beat it."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ Ghosh, Sankararaman and Ramchandran (2021), Algorithm 2. Phase i plays a fresh O
 on the active coordinates D_i, for 25^i T_0 rounds, then explores at random for 5^i ceil(sqrt T_0) rounds. Least squares
 on all exploration so far, thresholded, gives D_{i+1}; D_0 is all coordinates.
 
-The paper leaves open what to do with fewer samples than coordinates, with a Gram matrix that does not factorise and
-with an empty D_i: all coordinates are kept, and the diagnostics say why. The pseudocode thresholds D_i at 2^-(i+1), the
-text at 2^-i (`threshold`). The exploration law `gaussian` lies outside the unit ball: only with it do the paper's
-panels come out at their horizons.
+The paper does not say what to do with fewer samples than coordinates, with a Gram matrix that does not factorise, or
+with an empty D_i: here all coordinates are kept, and the diagnostics say why. The pseudocode thresholds D_i at
+2^-(i+1), the text at 2^-i (`threshold`). The exploration law `gaussian` lies outside the unit ball: the paper's panels
+come out at their horizons only with it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ALBDim(AroundBallFit):
     exploration: Annotated[str, one_of("sphere", "ball", "gaussian")] = "sphere"
     #: while samples do not determine theta: "all" coordinates, or cut the "min-norm" fit
     on_few_samples: Annotated[str, one_of("all", "min-norm")] = "all"
-    #: where no coordinate is left: "all" of them, or play "zero"
+    #: if no coordinate is active: "all" of them, or play "zero"
     on_empty: Annotated[str, one_of("all", "zero")] = "all"
     growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
     #: "oful" or "lints", what is played on the active coordinates; compiled code gets that policy
@@ -146,7 +146,7 @@ def oful_in_phase(inner: BallOFUL, phase):
 
 @compiled
 def random_action(law, noise):
-    """A draw from the unit sphere, the unit ball or N(0, I)."""
+    """Return a draw from the unit sphere, the unit ball or N(0, I)."""
     dim = noise.size - 1
     action = noise[:dim].copy()
     if law != _GAUSSIAN:
@@ -205,7 +205,7 @@ def update_tracking_alb_dim(policy: ALBDim, state, choice, reward, n, tracked):
 
 @compiled
 def end_phase(policy, state, tracked):
-    """D_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
+    """Compute D_{i+1} from all exploration so far, and start the next phase with a fresh inner policy on it."""
     phase = state.clock[phases.PHASE]
     fit = state.inner.fit
     state.found[phase, 3] = fit.clock[SWITCHES]

@@ -1,14 +1,14 @@
 """AlbatrossDim: the unit ball with unknown sparsity, by perturbed greedy play on a soft support.
 
-Play the direction of mean +- sd, where mean and sd (d,) are those of each coordinate's posterior (`soft_support`) and
-the signs are a row of a Hadamard matrix. A coordinate's sd is its exploration budget: it falls once the coordinate is
-known to matter or not to, and never reaches 0. No coordinate is ever dropped, and there is nothing to tune.
+It plays the direction of mean +- sd, where mean and sd (d,) are those of each coordinate's posterior (`soft_support`)
+and the signs are a row of a Hadamard matrix. The sd of a coordinate is its exploration budget: it falls once the data
+show whether the coordinate matters, and never reaches 0. No coordinate is ever dropped, and there is nothing to tune.
 
-This library's own policy, with the prior of Stephens (2017). Proved is only that no coordinate is lost for ever; that
-it pays 2 to 4 times what Thompson sampling pays that is given the support, is measured.
+Developed for this library, with the prior of Stephens (2017). It is proved only that no coordinate is lost forever.
+That its regret is 2 to 4 times that of Thompson sampling on the known support is measured.
 
-The posterior is kept for max(1, beta t) rounds, in which at most two actions a row, one a sign, are played; so all that
-they teach is summed by row and sign, and enters sum x x' and sum x y when the posterior is computed anew.
+The posterior is kept for max(1, beta t) rounds, in which each row has at most two actions, one per sign. What they
+teach is therefore summed by row and sign, and added to sum x x' and sum x y when the posterior is computed again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class AlbatrossDim(OnBall):
     """
 
     sigma: Positive = 1.0  #: standard deviation of the noise; better too large than too small
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
     beta: Probability = 0.1  #: a posterior is kept for this share of the rounds so far
 
 
@@ -89,7 +89,7 @@ def tag_size_albatross_dim(policy: AlbatrossDim):
 
 @compiled
 def perturbed_mean(state, row, side):
-    """mean + sd on one side of a row, mean - sd on the other; the action is its direction."""
+    """Return mean + sd on one side of a row, mean - sd on the other; the action is its direction."""
     sign = 1.0 - 2.0 * side
     theta = np.empty(state.columns.size)
     for j in range(theta.size):
@@ -127,7 +127,7 @@ def update_albatross_dim(policy: AlbatrossDim, state, choice, reward, n):
 
 @compiled
 def renew(policy, state):
-    """Compute the belief anew, with what was played under the last one."""
+    """Compute the posterior again, with the plays since the last time."""
     for row in range(state.served.size):
         for side in range(2):
             cell = state.tally[row, side]
@@ -155,12 +155,12 @@ def diagnostics_albatross_dim(policy: AlbatrossDim, state):
     unseen = int(np.sum(information * policy.norm_bound**2 < 1.0))
     if unseen:
         warnings.append(
-            f"{unseen} of {mean.size} coordinates cannot be told yet: the rewards say less of them than norm_bound does"
+            f"{unseen} of {mean.size} coordinates are not identified yet: rewards say less about them than norm_bound"
         )
     if mean @ mean < variance.sum():
-        warnings.append("the best direction cannot be told yet: more of theta is unknown than known")
+        warnings.append("the best direction is not identified yet: more of theta is unknown than known")
     if (length := norm(mean)) > 1.1 * policy.norm_bound:
-        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: tell a larger one")
+        warnings.append(f"theta_hat is {length:.3g} long, norm_bound is {policy.norm_bound:.3g}: give a larger one")
     return {
         "pulls": state.clock[ROUNDS : ROUNDS + 1].astype(float),
         "theta_hat": mean.copy(),

@@ -1,7 +1,8 @@
 """Thompson sampling on the unit ball: play the direction of a draw from the posterior.
 
-Agrawal and Goyal (2013), Algorithm 1, with the posterior's own scale sigma. On the ball the best action under a draw is
-its direction. With `switch` > 0 it draws anew only when det V has grown by that factor (its own rarely switching form).
+Agrawal and Goyal (2013), Algorithm 1, with the posterior's own scale sigma. On the ball, the best action under a draw
+is its direction. With `switch` > 0, it draws again only when det V has grown by that factor, a rarely switching form
+that is our own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def noise_size_ball_lints(policy: BallLinTS, n_arms, dim):
 
 @compiled
 def posterior_draw(fit, sigma, noise):
-    """A draw from N(theta_hat, sigma^2 V^-1), in the eigenbasis."""
+    """Return a draw from N(theta_hat, sigma^2 V^-1), in the eigenbasis."""
     k = fit.clock[SIZE]
     drawn = np.empty(k)
     for j in range(k):

@@ -1,4 +1,4 @@
-"""OFUL on the unit ball, every round or rarely switching; with a support given, the oracle of ALB-Dim.
+"""OFUL on the unit ball, switching every round or rarely; given the support, it is the oracle of ALB-Dim.
 
 Abbasi-Yadkori, Pal and Szepesvari (2011), Figures 1 and 3. The optimistic action is exact (`linalg.optimistic_action`).
 """
@@ -42,8 +42,8 @@ class BallOFUL(OnBallFit):
 
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
-    ridge: Positive = 1.0  #: weight of the penalty on the parameter's length
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
+    ridge: Positive = 1.0  #: weight of the penalty on the parameter's norm
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     support: Coordinates | None = None  #: coordinates to play on; None: all
 
@@ -55,7 +55,7 @@ def ball_oful_radius(policy: BallOFUL, fit):
 
 @compiled
 def optimistic_direction(policy, fit):
-    """The action that promises most: the direction of the ellipsoid's longest theta, in the eigenbasis."""
+    """Return the optimistic action: the direction of the longest theta of the ellipsoid, in the eigenbasis."""
     values = fit.values[: fit.clock[SIZE]]
     longest = optimistic_coordinates(
         values, fit.carried[MOMENT, : values.size] / values, confidence_radius(policy, fit)

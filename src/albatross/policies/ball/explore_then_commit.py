@@ -1,8 +1,8 @@
-"""Explore, then commit: thresholded least squares on random actions, then its direction for ever.
+"""Explore, then commit: thresholded least squares on random actions, then its direction permanently.
 
 The simplest policy that needs to know neither sparsity nor signal (after Hao, Lattimore and Wang 2020, Algorithm 1,
-with the unit sphere for their design and a threshold for their Lasso). It explores max(2d, T^(2/3)) rounds, keeps the
-coordinates with |theta_j| >= sigma sqrt(2 ln(2d / delta) (A'A)^-1_jj), and plays the direction of what it kept.
+with the unit sphere for their design and a threshold for their Lasso). It explores for max(2d, T^(2/3)) rounds, keeps
+the coordinates with |theta_j| >= sigma sqrt(2 ln(2d / delta) (A'A)^-1_jj), and plays the direction of these.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExploreThenCommit(OnBall):
     46.8
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate`
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: some coordinate that is 0 is kept with at most this probability
     explore: float = derived()  # rounds
@@ -52,7 +52,7 @@ class ExploreThenCommitState(NamedTuple):
 
 @resolve.register
 def resolve_explore_then_commit(policy: ExploreThenCommit, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     return parameters(
         policy,
         horizon=rounds,
@@ -104,7 +104,7 @@ def update_explore_then_commit(policy: ExploreThenCommit, state, choice, reward,
 
 @compiled
 def commit(policy, state):
-    """The direction of the coordinates that stand out, or of all where none does."""
+    """Return the direction of the coordinates above the threshold, or of all coordinates if there is none."""
     dim = state.cross.size
     inverse = np.linalg.inv(state.gram + 1e-9 * np.trace(state.gram) / dim * np.eye(dim))
     theta = inverse @ state.cross

@@ -54,7 +54,7 @@ def on_ball_always(policy: OnBall) -> bool:
 
 
 class OnBallFit(OnBall):
-    """A policy on one ridge regression: with these keywords, it has the verbs below."""
+    """A policy on one ridge regression: a class with these keywords inherits the verbs below."""
 
     ridge: float
     switch: float
@@ -143,7 +143,8 @@ def diagnostics_on_fit(policy: OnBallFit, state):
 
 
 class AroundBallFit(OnBall):
-    """A policy that explores with vectors of its own and otherwise plays its `inner` policy, a part of its state too.
+    """A policy that explores with its own vectors and otherwise plays its `inner` policy, which is also part of its
+    state.
 
     The inner policy's tag is the end of its own tag.
     """

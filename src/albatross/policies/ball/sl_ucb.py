@@ -1,11 +1,11 @@
 """SL-UCB: explore all coordinates at once by random signs, keep those that stand out, then play OFUL on them.
 
-Carpentier and Munos (2012), Section 3. Their noise sits inside the inner product, r = <x, theta + noise>; here it is
-added to it, so their constant is read with sigma for the noise. Exploration x = (+-1, ..., +-1) / sqrt(d) makes
-theta_k = (d / t) sum x_k r an unbiased estimate in O(d) a round, with no matrix to invert. With
-c = (norm bound + sigma) sqrt(2 ln(2d / delta)) it stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and
-at sqrt(T) at the earliest; then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates where that is empty. Until then
-it cannot learn from somebody else's actions: the estimate needs its own random signs.
+Carpentier and Munos (2012), Section 3. Their noise is inside the inner product, r = <x, theta + noise>; here it is
+added to it, so sigma replaces their noise in the constant. With exploration x = (+-1, ..., +-1) / sqrt(d), theta_k = (d
+/ t) sum x_k r is an unbiased estimate in O(d) per round, without inverting a matrix. With c = (norm bound + sigma)
+sqrt(2 ln(2d / delta)), exploration stops at the first t >= sqrt(T) / max_k(|theta_k| - c / sqrt(t)), and not before
+sqrt(T). Then A = {k : |theta_k| >= 2c / sqrt(t)}, or all coordinates if that is empty. Until then the policy cannot
+learn from actions of others: the estimate needs its own random signs.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class SLUCB(AroundBallFit):
     85.9
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` is given
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate`
     sigma: Positive = 1.0  #: standard deviation of the noise
     delta: Probability = 0.1  #: the confidence set may fail with this probability
-    norm_bound: Positive = 1.0  #: what the norm of theta* is at most
+    norm_bound: Positive = 1.0  #: bound on the norm of theta*
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
     inner: Any = derived()  # OFUL, on all coordinates
     constant: float = derived()  # c
@@ -68,7 +68,7 @@ def resolve_sl_ucb(policy: SLUCB, n_arms, dim, horizon):
     inner = BallOFUL(sigma=policy.sigma, delta=policy.delta, norm_bound=policy.norm_bound, switch=policy.switch)
     return parameters(
         policy,
-        horizon=checks.told_horizon(policy, horizon),
+        horizon=checks.given_horizon(policy, horizon),
         inner=resolve(inner, n_arms, dim, horizon),
         constant=(policy.norm_bound + policy.sigma) * math.sqrt(2.0 * math.log(2.0 * dim / policy.delta)),
     )

@@ -1,13 +1,14 @@
-"""ALB-Dim for finitely many arms: the smallest of nested feature maps that random exploration finds enough.
+"""ALB-Dim for finitely many arms: the smallest of several nested feature maps that random exploration finds sufficient.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithm 3. Phase i plays a fresh inner policy on map M_i, given the
 phase's length 25^i T_0 and confidence delta / 2^i, then explores random arms for 5^i ceil(sqrt T_0) rounds. Least
 squares on all exploration so far, thresholded at 2^-(i+1), gives the active features D_i; M_i is the smallest map that
-holds them. M_0 is the last map, which is also kept where least squares has no answer; the smallest one where nothing
-is active.
+contains them. M_0 is the last map, which is also kept if least squares has no solution; if no feature is active, it is
+the smallest map.
 
-The paper takes SupLinRel inside, for its proof, and says that one could use LinUCB. Features and rewards are divided by
-b(delta); left out, it is that of standard normal features and of all rounds until the end of the phase.
+The paper's inner policy is SupLinRel, for its proof; it mentions LinUCB as an alternative. Features and rewards are
+divided by b(delta). By default, this is the bound for standard normal features over all rounds until the end of the
+phase.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class ALBDimFinite:
     39.9
     """
 
-    dims: Dims  #: features of the nested maps, the last all features
-    first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which explores 3.5 samples a feature
+    dims: Dims  #: number of features of each nested map; the last has all
+    first_phase: Rounds | None = None  #: T_0; None: (3.5 d)^2, which gives 3.5 random samples per feature
     delta: Probability = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
     sigma: Positive = 1.0  #: standard deviation of the noise
     #: "suplinrel", "suplinucb" or "linucb", what is played on the map; compiled code gets that policy
@@ -74,7 +75,7 @@ class ALBDimFinite:
     feature_bound: Positive | None = None
     threshold: Threshold = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
     growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
     lengths: np.ndarray = derived()  # (phases, 2) int64: rounds of play and of exploration in each phase
     settings: np.ndarray = derived()  # (phases, 4) of the inner policy: rounds, stages, scale of its widths, b
     tag: int = derived()  # numbers in the inner policy's tag
@@ -115,12 +116,13 @@ def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
 
 
 def _settings(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int) -> tuple[float, ...]:
-    """Rounds, stages, scale of the widths and b of the inner policy in a phase."""
+    """Return rounds, stages, scale of the widths and b of the inner policy in a phase."""
     rounds, delta = int(lengths[phase, 0]), policy.delta / 2.0**phase
     bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, int(lengths[: phase + 1].sum()), policy.delta)
-    return float(rounds), n_stages(rounds), _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound), bound
+    scale = _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound)
+    return float(rounds), n_stages(rounds), scale, float(bound)
 
 
 in_phase = generic("in_phase")  # in_phase(inner, settings) -> the inner policy as a phase plays it
@@ -142,7 +144,7 @@ def linucb_in_phase(inner: LinUCB, settings):
 
 @compiled
 def playing(policy, state):
-    """The inner policy as this phase plays it."""
+    """Return the inner policy as this phase plays it."""
     return in_phase(policy.inner, policy.settings[state.clock[phases.PHASE]])
 
 
@@ -198,7 +200,7 @@ def update_alb_dim_finite(policy: ALBDimFinite, state, choice, reward, n):
 
 @compiled
 def learn_once(policy, state, choice, reward):
-    """One play."""
+    """Add one play."""
     phase = state.clock[phases.PHASE]
     state.pulls[choice.arm] += 1.0
     current = choice.tag[0] == phase
@@ -217,7 +219,7 @@ def learn_once(policy, state, choice, reward):
 
 @compiled
 def end_phase(policy, state):
-    """D_{i+1} and M_{i+1} from all exploration so far; the next phase begins with a fresh inner policy on it."""
+    """Compute D_{i+1} and M_{i+1} from all exploration so far; start the next phase with a fresh inner policy."""
     support, conditioning, reason = phases.next_active(policy, state, 0)
     needed = 0
     for j in range(support.size):

@@ -1,4 +1,4 @@
-"""Nested feature maps: map m is the first d_m features, the last map all of them."""
+"""Nested feature maps: map m is the first d_m features; the last map has all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Dims = Annotated[tuple[int, ...], Option(checks.nested_dims, lambda dims: np.arr
 
 
 def check_maps(dims: tuple[int, ...], n_arms: int, dim: int) -> None:
-    """Refuse maps that are not those of the arms, and a single arm."""
+    """Refuse maps that do not fit the arms, and a single arm."""
     if n_arms < 2:
         raise ValueError(f"n_arms must be at least 2 for random exploration to tell arms apart, not {n_arms}")
     if dims[-1] != dim:
@@ -23,7 +23,7 @@ def check_maps(dims: tuple[int, ...], n_arms: int, dim: int) -> None:
 
 @compiled
 def in_map(rows, size):
-    """The features of a map: those beyond its dimension are 0, which nothing can be learnt from."""
+    """Return the features of a map: features beyond its dimension are set to 0."""
     seen = rows.copy()
     for i in range(rows.shape[0]):
         for j in range(size, rows.shape[1]):

@@ -1,19 +1,16 @@
-"""ModCB: play LinUCB on the smallest feature map until a test on random exploration says that it is too small.
+"""ModCB: LinUCB on the smallest feature map, until a test on random exploration rejects it as too small.
 
-Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t a uniformly random arm is played with probability
-min(1, (K/t)^(1/3)). From these samples the square-loss gap between maps m and j is estimated without estimating either
-regression, which is why it takes only ~sqrt(d) of them: with v = w y, w the features of map j made uncorrelated one
-after the other and those of map m left out, the gap is ||E v||^2, and
+Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t, a uniformly random arm is played with probability min(1,
+(K/t)^(1/3)). These samples estimate the square-loss gap between maps m and j without estimating either regression,
+which takes only about sqrt(d) samples. Let w be the features of map j, made uncorrelated one after the other, without
+those of map m, and v = w y. The gap is ||E v||^2, which (||sum v||^2 - sum ||v||^2) / (n (n - 1)) estimates without
+bias. Map j replaces m, and LinUCB restarts on it, if the estimate is at least 2 z times its spread under no gap, sqrt(2
+tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / delta)).
 
-    (||sum v||^2 - sum ||v||^2) / (n (n - 1))
-
-has just that mean. Map j replaces m, and LinUCB starts afresh on it, where the estimate is at least 2 z times its
-spread sqrt(2 tr(S^2) / (n (n - 1))) under no gap, S the covariance of v, z = sqrt(2 ln(M t^2 / delta)).
-
-Departures: the paper's base is Exp4-IX over a cover of policies and its threshold an unnamed constant; LinUCB and the
-spread above stand in for them. A map is not tested with fewer samples than twice its dimension, and 20, where the
-spread itself is not known, and then only when there are 5 % more samples than at the last test. What makes features
-uncorrelated is the covariance of all arms offered; where it is not given, it is estimated from them, and a pending
+Departures: the paper's base is Exp4-IX over a cover of policies, and its threshold has an unnamed constant; LinUCB and
+the spread above replace them. A map is tested only with at least 20 samples and twice as many as its dimension, because
+the spread is unknown before, and then whenever there are 5 % more samples than at the last test. Features are made
+uncorrelated by the covariance of all offered arms; if it is not given, it is estimated from them, and a pending
 decision then holds d (d + 1) / 2 numbers.
 """
 
@@ -61,8 +58,8 @@ class ModCB:
     107.9
     """
 
-    dims: Dims  #: features of the nested maps, the last all features
-    delta: Probability = 0.1  #: the tests may err with this probability
+    dims: Dims  #: number of features of each nested map; the last has all
+    delta: Probability = 0.1  #: failure probability of the tests
     alpha: AtLeastZero = 1.0  #: of LinUCB, which plays on the map
     ridge: Positive = 1.0  #: of LinUCB
     #: (d, d) of all arms' features; None: estimated from what is offered
@@ -164,7 +161,7 @@ def update_mod_cb(policy: ModCB, state, choice, reward, n):
 
 @compiled
 def learn_once(policy, state, choice, reward):
-    """One play."""
+    """Add one play."""
     dim = choice.action.size
     model = state.clock[_MODEL]
     state.pulls[choice.arm] += 1.0
@@ -191,7 +188,7 @@ def learn_once(policy, state, choice, reward):
 
 @compiled
 def compare_maps(policy, state):
-    """Go over to the smallest larger map that predicts better for certain."""
+    """Move to the smallest larger map that predicts significantly better, if there is one."""
     model, n = state.clock[_MODEL], state.clock[_SAMPLES]
     rounds = np.sum(state.pulls)
     z = math.sqrt(2.0 * math.log(len(policy.dims) * rounds * rounds / policy.delta))

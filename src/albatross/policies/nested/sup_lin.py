@@ -1,13 +1,13 @@
 """Shared by SupLinRel and SupLinUCB: arms are eliminated in stages, each of which learns from its own plays only.
 
-Auer (2002), SupLinRel; Chu, Li, Reyzin and Schapire (2011), SupLinUCB. A round starts at stage 1 with all arms. Where
-every arm's width is at most 1/sqrt(T), the best upper bound is played and nobody learns; where all are at most 2^-s,
-arms whose upper bound is 2 * 2^-s below the best are dropped and stage s + 1 looks at the rest; otherwise the widest
-arm is played for stage s to learn from. So a stage's choices never depend on its own rewards, which is what the proofs
-need; the price is that most data are never used.
+Auer (2002), SupLinRel; Chu, Li, Reyzin and Schapire (2011), SupLinUCB. A round starts at stage 1 with all arms. If
+every arm's width is at most 1/sqrt(T), the arm with the best upper bound is played and no stage learns. If all widths
+are at most 2^-s, arms whose upper bound is 2 * 2^-s below the best are dropped and stage s + 1 continues with the rest.
+Otherwise the widest arm is played, and stage s learns from it. A stage's choices thus never depend on its own rewards,
+which the proofs need; the price is that most data are never used.
 
-Features and rewards are first divided by `feature_bound`, b, so that no feature vector is longer than 1. Left out, it
-is b(delta) of the paper for standard normal features (`bounds.feature_bound`).
+Features and rewards are first divided by `feature_bound`, b, so that no feature vector is longer than 1. By default it
+is the paper's b(delta) for standard normal features (`bounds.feature_bound`).
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from typing import Any
 import numpy as np
 
 from albatross import bounds, checks
-from albatross.compiling import generic
-from albatross.options import parameters
+from albatross.compiling import compiled, generic
+from albatross.options import Positive, Probability, Rounds, Ties, derived, parameters, policy
 from albatross.picking import pick_best
 from albatross.protocol import Choice, check_tags, diagnostics, select, tag_size, update
 
 
+@policy
 class Staged:
-    """A policy in stages: with these keywords, and the two verbs below, it has the others."""
+    """The keywords of a policy in stages, which registers the two verbs below and inherits the others."""
 
-    horizon: Any  # T
-    delta: float
-    feature_bound: Any  # b
-    stages: int
-    scale: float  # of the width, or of its part that the data decide
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
+    delta: Probability = 0.1  #: the confidence set may fail with this probability
+    sigma: Positive = 1.0  #: standard deviation of the noise
+    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
+    feature_bound: Positive | None = None
+    ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
+    stages: int = derived()
+    scale: float = derived()  # SupLinUCB: alpha; SupLinRel: the factor on the part of the width that data reduce
 
 
 # estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
@@ -41,8 +45,8 @@ learn_stage = generic("learn_stage")
 
 
 def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, scale: Any) -> Any:
-    """T, the number of stages, b as given or b(delta), and the scale of the widths by its formula."""
-    rounds = checks.told_horizon(policy, horizon)
+    """Return the parameters: T, the number of stages, b as given or b(delta), and the scale of the widths."""
+    rounds = checks.given_horizon(policy, horizon)
     bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, rounds, policy.delta)
@@ -51,8 +55,14 @@ def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, s
 
 
 def n_stages(horizon: float) -> int:
-    """S = ceil(ln T). The last stage never passes an arm on: 2^-S <= 1/sqrt(T)."""
+    """Return S = ceil(ln T). The last stage passes no arm on: 2^-S <= 1/sqrt(T)."""
     return max(1, math.ceil(math.log(horizon)))
+
+
+@compiled
+def negligible_width(policy):
+    """Return 1/sqrt(T): if no arm is wider, there is nothing left to learn."""
+    return 1.0 / math.sqrt(policy.horizon)
 
 
 @tag_size.register
@@ -70,7 +80,7 @@ def select_staged(policy: Staged, state, offer, noise):
         means, widths = estimate_stage(policy, state, stage, scaled)
         upper = means + widths
         arm = pick_best(widths, left, state.priority)
-        if widths[arm] <= 1.0 / math.sqrt(policy.horizon):
+        if widths[arm] <= negligible_width(policy):
             arm = pick_best(upper, left, state.priority)
             break
         if widths[arm] > level:

@@ -1,12 +1,12 @@
-"""SupLinRel: LinRel in stages. LinRel trusts only the directions that its data have seen enough of.
+"""SupLinRel: LinRel in stages. LinRel uses only directions with enough data.
 
 Auer (2002), Section 4 and Figures 2 and 3. With the stage's data Z and ZZ' = Q diag(l) Q', a feature vector z splits
 into u, along eigenvectors with l >= 1, and the rest v. The estimate uses u alone; its width is
 
     sqrt(2) (sigma / b) sqrt(ln(2TK / delta)) sqrt(sum u_j^2 / l_j) + ||v||.
 
-All a stage has to remember is its Gram matrix's eigenbasis and the sum of z y in it, so that a round costs the same
-however many came before. sqrt(2) sigma / b is what Auer's rewards in [0, 1] do not have: the size of scaled noise.
+A stage stores only its Gram matrix's eigenbasis and the sum of z y in it, so the cost of a round does not grow. The
+factor sqrt(2) sigma / b accounts for the scaled noise; Auer's rewards are in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross.linalg.eigen import rank_one_update
-from albatross.options import Positive, Probability, Rounds, Ties, derived, policy
+from albatross.options import policy
 from albatross.picking import tie_priority
 from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, staged_parameters
 from albatross.protocol import init, reset, resolve
@@ -36,15 +36,6 @@ class SupLinRel(Staged):
     65.9
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
-    delta: Probability = 0.1  #: the confidence set may fail with this probability
-    sigma: Positive = 1.0  #: standard deviation of the noise
-    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
-    feature_bound: Positive | None = None
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-    stages: int = derived()
-    scale: float = derived()  # of the width's part that the data decide
-
 
 class SupLinRelState(NamedTuple):
     values: np.ndarray  # (S, d) eigenvalues of I + ZZ': never 0, with the same eigenvectors as ZZ'
@@ -55,7 +46,7 @@ class SupLinRelState(NamedTuple):
 
 
 def linrel_scale(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """sqrt(2) (sigma / b) sqrt(ln(2TK / delta)).
+    """Return sqrt(2) (sigma / b) sqrt(ln(2TK / delta)).
 
     >>> round(linrel_scale(1_000, 5, 0.1, 1.0, 1.0), 4)
     4.7985

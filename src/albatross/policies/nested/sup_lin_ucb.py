@@ -4,7 +4,7 @@ Chu, Li, Reyzin and Schapire (2011), Algorithms 2 and 3. The width of z is alpha
 
     alpha = 2 (sigma / b) sqrt(ln(2TKS / delta) / 2) + 1.
 
-2 sigma / b is what their rewards in [0, 1] do not have: the size of scaled noise. The 1 pays for the ridge.
+The factor 2 sigma / b accounts for the scaled noise; their rewards are in [0, 1]. The 1 covers the ridge.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from albatross.compiling import compiled
 from albatross.models.ridge import Ridge, forget, learn, leverages, predict
-from albatross.options import Positive, Probability, Rounds, Ties, derived, policy
+from albatross.options import policy
 from albatross.picking import tie_priority
 from albatross.policies.nested.sup_lin import Staged, estimate_stage, learn_stage, n_stages, staged_parameters
 from albatross.protocol import init, reset, resolve
@@ -33,15 +33,6 @@ class SupLinUCB(Staged):
     356.7
     """
 
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
-    delta: Probability = 0.1  #: the confidence set may fail with this probability
-    sigma: Positive = 1.0  #: standard deviation of the noise
-    #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
-    feature_bound: Positive | None = None
-    ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
-    stages: int = derived()
-    scale: float = derived()  # of the width: alpha
-
 
 class SupLinUCBState(NamedTuple):
     roots: np.ndarray  # (S, d, d) of every stage's ridge regression, see linalg.Ridge
@@ -53,7 +44,7 @@ class SupLinUCBState(NamedTuple):
 
 
 def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1, of LinUCB.
+    """Return alpha of LinUCB, 2 (sigma / b) sqrt(ln(2TK / delta) / 2) + 1.
 
     >>> round(linucb_alpha(1_000, 5, 0.1, 1.0, 1.0), 4)
     5.7985
@@ -62,7 +53,7 @@ def linucb_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: 
 
 
 def staged_alpha(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """The same with delta shared among the stages."""
+    """Return the same with delta divided among the stages."""
     return linucb_alpha(rounds, n_arms, delta / n_stages(rounds), sigma, bound)
 
 
@@ -93,7 +84,7 @@ def reset_sup_lin_ucb(policy: SupLinUCB, state):
 
 @compiled
 def fit_of(state, stage):
-    """The stage's ridge regression."""
+    """Return the stage's ridge regression."""
     return Ridge(state.roots[stage], state.thetas[stage], state.log_dets[stage])
 
 

@@ -1,8 +1,8 @@
-"""Shared by policies over other policies: bases of any kinds, one of which chooses, and who learns from its reward.
+"""Shared by policies over other policies: bases of any kind, which one chooses, and which ones learn from its reward.
 
-A choice remembers its base, the probability that it had, and the base's own tag, so that a late reward finds its way.
-Numba cannot index a tuple of different types with a number that it does not know: `_select` and `_update` peel bases
-off the front until the one that is meant is first.
+A choice stores its base, the probability of that base, and the base's own tag, so that a late reward reaches the right
+base. Numba cannot index a tuple of different types with a variable: `_select` and `_update` recurse over the tuple
+until the wanted base is first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BaseRecord(NamedTuple):
 
 
 def check_bases(name: str, value: Any) -> tuple[Any, ...]:
-    """At least two policies, for the same kind of problem."""
+    """Require at least two policies, for the same kind of problem."""
     try:
         bases = tuple(value)
     except TypeError:
@@ -73,7 +73,7 @@ def _bases_of(policy: Any) -> tuple[Any, ...]:
 
 
 def _n_bases(policy: Any) -> int:
-    """Count the bases that have none of their own."""
+    """Count the bases that have no bases of their own."""
     return sum(map(_n_bases, _bases_of(policy))) or 1
 
 
@@ -86,7 +86,7 @@ Policies = Annotated[tuple[Any, ...], Option(check_bases)]
 
 
 class OverPolicies:
-    """A policy over `bases`: with a state that begins with their `record`, it has the verbs below."""
+    """A policy over `bases`: a class whose state starts with their `record` inherits the verbs below."""
 
     bases: Any
 
@@ -136,7 +136,7 @@ def diagnostics_over_policies(policy: OverPolicies, state):
 
 
 def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Bases:
-    """The bases' parameters; one that does not fit the problem is named."""
+    """Return the bases' parameters; an error names the base that does not fit the problem."""
     found = []
     for i, base in enumerate(policy.bases):
         try:
@@ -148,7 +148,7 @@ def resolve_bases(policy: Any, n_arms: int, dim: int, horizon: int | None) -> Ba
 
 
 def nothing_played(policy: Any, n_arms: int, dim: int, rng: np.random.Generator) -> BaseRecord:
-    """Before the first round."""
+    """Return the record before the first round."""
     size = len(policy.bases.policies)
     states = tuple(init(base, n_arms, dim, rng) for base in policy.bases.policies)
     return BaseRecord(states, np.zeros(n_arms), np.zeros(size), np.zeros(size))
@@ -191,7 +191,7 @@ def _compile_update(i, policies, states, choice, reward, n):
 
 @compiled
 def play_base(bases, record, base, probability, offer, noise):
-    """The choice of one base, as ours; its propensity is not known where the base was drawn at random."""
+    """Return the choice of a base as the meta-policy's; its propensity is unknown if the base was drawn at random."""
     own = noise[bases.noise[base] : bases.noise[base + 1]]
     choice = _select(base, bases.policies, record.states, offer, own)
     tag = np.zeros(_OWN + np.max(bases.tags))
@@ -205,7 +205,7 @@ def play_base(bases, record, base, probability, offer, noise):
 
 @compiled
 def teach_base(bases, record, base, own_tag, choice, reward):
-    """One base learns; a choice that is not its own comes without a tag."""
+    """Update one base; a choice that is not its own has no tag."""
     tag = np.full(bases.tags[base], np.nan)
     if own_tag:
         for j in range(tag.size):
@@ -216,9 +216,9 @@ def teach_base(bases, record, base, own_tag, choice, reward):
 
 @compiled
 def learn_bases(bases, record, choice, reward, weight, share):
-    """One play: the base that chose learns `weight` times the reward; with `share` the others too.
+    """Add one play: the base that chose learns `weight` times the reward; with `share`, the other bases learn too.
 
-    Returns the base that chose, -1 if none did.
+    Return the base that chose, or -1 if none did.
     """
     base = -1 if np.isnan(choice.tag[0]) else int(choice.tag[0])
     record.pulls[choice.arm] += 1.0
@@ -235,13 +235,13 @@ def learn_bases(bases, record, choice, reward, weight, share):
 
 @compiled
 def mean_width(plays, n_bases, delta, width):
-    """c sqrt(ln(M max(ln n, 1) / delta) / n): how far a base's mean reward may be from what is expected of it."""
+    """Return c sqrt(ln(M max(ln n, 1) / delta) / n), the width of a base's mean reward."""
     return width * math.sqrt(math.log(n_bases * max(math.log(plays), 1.0) / delta) / plays)
 
 
 @compiled
 def best_lower_bound(record, among, delta, width):
-    """max_j (u_j / n_j - c_j) over the bases of a mask that have been played."""
+    """Return max_j (u_j / n_j - c_j) over the bases of a mask that have been played."""
     best = -np.inf
     for j in range(record.plays.size):
         if among[j] and record.plays[j] > 0.0:

@@ -1,13 +1,13 @@
-"""Corral: mirror descent over base policies, whose learning rates grow for those that it plays rarely.
+"""Corral: mirror descent over base policies, with learning rates that grow for bases that are rarely played.
 
-Agarwal, Luo, Neyshabur and Schapire (2017), Algorithm 1. A base is drawn from p mixed with a little uniform play; its
-loss over its probability goes through one step of online mirror descent with the log barrier. When a base's
-probability falls below half of what it ever was, its learning rate is raised by exp(1 / ln T), so that a base which
-starts badly can come back.
+Agarwal, Luo, Neyshabur and Schapire (2017), Algorithm 1. A base is drawn from p mixed with a little uniform play. Its
+loss divided by its probability enters one step of online mirror descent with the log barrier. When a base's probability
+falls below half of what it was when its learning rate was last raised (at first, when it started), the rate is raised
+by exp(1 / ln T), so that a base that starts badly can recover.
 
-The paper hands the chosen base its reward over its probability. Bases that estimate variances or widths from rewards
-of known size cannot live with that; by default they get the reward as it is (`importance_weighting=True`: the paper).
-Losses are (high - reward) / (high - low), cut to [0, 1]; how many were cut is in the diagnostics.
+The paper gives the chosen base its reward divided by its probability. Bases that estimate variances or widths from
+rewards of known size cannot handle that; by default they get the reward itself (`importance_weighting=True` is the
+paper's version). Losses are (high - reward) / (high - low), clipped to [0, 1]; the diagnostics count the clipped ones.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Corral(OverPolicies):
     78.9
     """
 
-    bases: Policies  #: policies of any kinds
-    horizon: Rounds | None = None  #: rounds to be played; None: what `simulate` or a `Fleet` is given
+    bases: Policies  #: policies of any kind
+    horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
-    #: for Corral's own losses; rewards outside of it are cut there
+    #: for Corral's own losses; rewards outside are clipped
     reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)
-    importance_weighting: Flag = False  #: hand a base its reward over its probability
+    importance_weighting: Flag = False  #: give a base its reward divided by its probability
     mixing: float = derived()  # gamma = 1 / T
     raise_by: float = derived()  # beta = exp(1 / ln T)
 
@@ -74,7 +74,7 @@ class CorralState(NamedTuple):
 
 @resolve.register
 def resolve_corral(policy: Corral, n_arms, dim, horizon):
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     return parameters(
         policy,
         bases=resolve_bases(policy, n_arms, dim, rounds),
@@ -131,7 +131,7 @@ def update_corral(policy: Corral, state, choice, reward, n):
 
 @compiled
 def descend(p, eta, base, loss):
-    """Mirror descent with the log barrier, for a loss of one base: 1/p_j += eta_j (l_j - lambda) with sum p = 1."""
+    """Return p after a step of mirror descent for the loss of one base: 1/p_j += eta_j (l_j - lambda), sum p = 1."""
     low, high = 0.0, loss
     for j in range(p.size):
         own = loss if j == base else 0.0

@@ -1,8 +1,12 @@
-"""D3RB: balance the bases' realised regret, doubling a base's coefficient whenever its rewards refute it.
+"""D3RB: balance the bases' realised regret, and double a base's coefficient whenever its rewards refute it.
 
-Pacchiano, Dann and Gentile (2024), Algorithm 1 with the doubling rule. Nobody states a regret bound beforehand: base i
-starts with the coefficient d_min, and its regret is taken to be phi_i = d_i sqrt(n_i). The base with the smallest phi
-is played; where u_i / n_i + c_i + d_i / sqrt(n_i) < max_j (u_j / n_j - c_j), its coefficient is doubled.
+Pacchiano, Dann and Gentile (2024), Algorithm 1 with the doubling rule. No regret bounds are given in advance: base i
+starts with the coefficient d_min, and its regret is estimated as phi_i = d_i sqrt(n_i). The base with the smallest phi
+is played; if
+
+    u_i / n_i + c_i + d_i / sqrt(n_i) < max_j (u_j / n_j - c_j),
+
+its coefficient is doubled.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ class D3RB(OverPolicies):
     57.6
     """
 
-    bases: Policies  #: policies of any kinds
+    bases: Policies  #: policies of any kind
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
     least: Positive = 1.0  #: d_min, in units of the reward: the larger, the longer bases are played in turn
@@ -65,7 +69,7 @@ def select_d3rb(policy: D3RB, state, offer, noise):
 
 @compiled
 def shortfall(policy, state, base):
-    """max_j (u_j / n_j - c_j) - u_i / n_i - c_i: what a base's mean reward certainly lacks."""
+    """Return max_j (u_j / n_j - c_j) - u_i / n_i - c_i, a lower bound on the gap to the best base."""
     record = state.record
     everyone = np.ones(record.plays.size, np.bool_)
     best = best_lower_bound(record, everyone, policy.delta, policy.width)

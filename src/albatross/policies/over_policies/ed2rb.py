@@ -1,10 +1,10 @@
-"""ED2RB: balance the bases' realised regret, with coefficients estimated from what their rewards certainly lack.
+"""ED2RB: balance the bases' realised regret, with coefficients estimated from lower bounds on their regret.
 
 Pacchiano, Dann and Gentile (2024), Algorithm 1 with the estimating rule. As D3RB, but
 
     d_i = max(d_min, sqrt(n_i) (max_j (u_j / n_j - c_j) - u_i / n_i - c_i)),
 
-and phi_i = d_i sqrt(n_i), kept between its last value and twice that. The meta-policy to take first.
+and phi_i = d_i sqrt(n_i), kept between its last value and twice that. The recommended meta-policy.
 """
 
 from __future__ import annotations

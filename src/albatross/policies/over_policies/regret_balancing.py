@@ -50,10 +50,10 @@ class RegretBalancing(OverPolicies):
     29.2
     """
 
-    bases: Policies  #: policies of any kinds
+    bases: Policies  #: policies of any kind
     #: a base's regret after n plays is at most this times sqrt(n); None: sqrt(d) of the features it sees
     coefficients: Annotated[tuple[float, ...] | None, Option()] = None
-    #: or "eliminate" (refuted bases go for good), or "dynamic" (they may come back)
+    #: or "eliminate" (refuted bases are dropped), or "dynamic" (they may come back)
     rule: Annotated[str, one_of("balance", "eliminate", "dynamic")] = "balance"
     delta: Probability = 0.01  #: the confidence in mean rewards may fail with this probability
     width: Positive = 1.0  #: c, in units of the reward: the larger, the later a base is refuted
@@ -88,13 +88,13 @@ def init_regret_balancing(policy: RegretBalancing, n_arms, dim, rng):
 
 @compiled
 def regret_bound(policy, base, plays):
-    """R_i(n)."""
+    """Return R_i(n)."""
     return policy.coefficients[base] * math.sqrt(plays)
 
 
 @compiled
 def next_base(policy, state):
-    """A base without a play first; then the one with the smallest regret, by the rule."""
+    """Return a base without a play first; then the one with the smallest regret, by the rule."""
     plays, sums = state.record.plays, state.record.sums
     best_mean = -np.inf
     for i in range(plays.size):
@@ -125,7 +125,7 @@ def update_regret_balancing(policy: RegretBalancing, state, choice, reward, n):
 
 @compiled
 def drop_refuted(policy, state):
-    """Drop the bases whose bound cannot be true, unless the rule is to balance only."""
+    """Drop the bases whose bound cannot hold, unless the rule is "balance"."""
     if policy.rule == _BALANCE:
         return
     plays, sums = state.record.plays, state.record.sums

@@ -1,8 +1,8 @@
 """Every empirical claim of the paper, and questions of our own, judged on stored results.
 
 Ghosh, Sankararaman and Ramchandran (2021). A claim is a sentence with its source, and a function from stored results to
-numbers; the verdict follows from the numbers. Where the default reading departs from the paper's words, its `change`
-says how, and what the words give, to the letter, is measured beside it.
+numbers; the verdict follows from the numbers. If the default reading departs from the paper's words, its `change` says
+how, and the literal reading is measured as well.
 """
 
 from __future__ import annotations
@@ -15,5 +15,5 @@ CLAIMS: tuple[Claim, ...] = (*norm.CLAIMS, *ball.CLAIMS, *rows.CLAIMS, *finite.C
 
 
 def measured(stored: Stored) -> list[Result]:
-    """All claims, in the order of the paper."""
+    """Judge all claims, in the order of the paper."""
     return [judge(claim, stored) for claim in CLAIMS]

@@ -15,7 +15,7 @@ _BALLS, _LITERAL = ("d", "e"), "e-literal"
 
 
 def _two_readings(stored: Stored, above: str, below: str, wanted: tuple[float, float]) -> list[Reading]:
-    """Exploration outside of the ball, and on the sphere."""
+    """Return two readings: exploration outside of the ball, and on the sphere."""
     return [
         Reading("default", regret_ratios(stored, _BALLS, above, below, wanted), CHANGE),
         Reading("exploration on the unit sphere", regret_ratios(stored, [_LITERAL], above, below, wanted)),
@@ -72,7 +72,7 @@ def support(stored: Stored) -> list[Reading]:
 
 
 def _epochs_until_right(wrong: np.ndarray) -> np.ndarray:
-    """The number of the epoch from which on nothing is wrong; one more than there are if that is never."""
+    """Return the first epoch after which nothing is wrong; one more than the number of epochs if there is none."""
     last_wrong = np.where(wrong > 0, np.arange(1, wrong.shape[1] + 1), 0).max(axis=1)
     return last_wrong + 1.0
 
@@ -108,7 +108,7 @@ def early_gap(stored: Stored) -> list[Reading]:
 
 
 def _phase_length(first: int, phase: int) -> int:
-    """Rounds of a phase of Algorithm 2."""
+    """Return the rounds of a phase of Algorithm 2."""
     return int(25**phase * first + 5**phase * math.ceil(math.sqrt(first)))
 
 

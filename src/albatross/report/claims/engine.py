@@ -16,7 +16,7 @@ VERDICTS = HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change
 
 
 class Measured(NamedTuple):
-    """A number, its 95 % interval over trials (NaN for one trial) and the range in which the claim wants it."""
+    """A number, its 95 % interval over trials (NaN for one trial) and the range that the claim requires."""
 
     what: str
     value: float
@@ -30,12 +30,12 @@ class Measured(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether an end of the wanted range lies within the interval."""
+        """Whether an end of the required range lies within the interval."""
         return any(self.low < end < self.high for end in self.wanted)
 
 
 class Reading(NamedTuple):
-    """One way to take the source's words, compared with its own rivals and oracle."""
+    """One way to read the source's words, compared with its own rivals and oracle."""
 
     name: str
     measured: Sequence[Measured]
@@ -47,7 +47,7 @@ class Reading(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether other trials might well turn it."""
+        """Whether other trials could well change the result."""
         deciding = [each for each in self.measured if each.holds == self.holds]
         return (any if self.holds else all)(each.doubtful for each in deciding)
 
@@ -57,10 +57,9 @@ _Measure = Callable[[Stored], Sequence[Reading]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, whose it is, and how it is measured on stored results.
+    """A sentence, its source, and how it is measured on stored results.
 
-    `measure` leaves out what was not run. It returns the default reading first; readings to the letter and others stand
-    beside it.
+    `measure` leaves out what was not run. It returns the default reading first, followed by literal and other readings.
     """
 
     id: str
@@ -92,7 +91,7 @@ experiment, statement, question = (partial(_claim, kind) for kind in (EXPERIMENT
 
 
 class Result(NamedTuple):
-    """A claim with what was found."""
+    """A claim with its numbers."""
 
     claim: Claim
     verdict: str
@@ -101,7 +100,7 @@ class Result(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether another set of trials might well give another verdict."""
+        """Whether another set of trials could well change the verdict."""
         letter = [each for each in self.readings if not each.change]
         if self.verdict == HOLDS:
             return all(each.doubtful for each in letter if each.holds)
@@ -116,7 +115,7 @@ class Result(NamedTuple):
 
 
 def judge(claim: Claim, stored: Stored) -> Result:
-    """The verdict on one claim: a claim holds literally, or in the default reading with a stated change."""
+    """The verdict: a claim holds literally, or in the default reading with a stated change."""
     readings = [reading for reading in claim.measure(stored) if reading.measured]
     if not readings:
         verdict = MISSING

@@ -12,7 +12,7 @@ _CHANGE = "rewards are divided by b(delta), as features are, and widths have the
 
 
 def _gains(stored: Stored, inner: str) -> list[Measured]:
-    """ALB-Dim against the same inner policy on all features, and against the one that is given the map."""
+    """Return ratios of ALB-Dim to the same inner policy on all features, and to the one that is given the map."""
     if "nested" not in stored:
         return []
     full, alb, oracle = (

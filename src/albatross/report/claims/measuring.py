@@ -24,7 +24,7 @@ def at_most(limit: float) -> Range:
 
 
 def mean(what: str, values: np.ndarray, wanted: Range) -> Measured:
-    """The mean over trials, with Student's interval.
+    """Return the mean over trials, with Student's interval.
 
     >>> mean("epochs", np.array([3.0, 4.0, 5.0]), (0.0, 5.0))
     Measured(what='epochs', value=4.0, low=1.51586..., high=6.48413..., wanted=(0.0, 5.0))
@@ -33,13 +33,13 @@ def mean(what: str, values: np.ndarray, wanted: Range) -> Measured:
 
 
 def share(what: str, percent: np.ndarray, wanted: Range) -> Measured:
-    """A mean of percentages, whose interval ends at 0 and at 100."""
+    """Return a mean of percentages; its interval is cut at 0 and at 100."""
     found = mean(what, percent, wanted)
     return found._replace(low=float(np.maximum(found.low, 0.0)), high=float(np.minimum(found.high, 100.0)))
 
 
 def deviation(what: str, values: np.ndarray, wanted: Range) -> Measured:
-    """The standard deviation over trials, in % of the mean; its interval takes the mean for known.
+    """Return the standard deviation over trials, in % of the mean; its interval treats the mean as known.
 
     >>> deviation("spread", np.array([9.0, 10.0, 11.0]), (0.0, 20.0))
     Measured(what='spread', value=10.0, low=5.2065..., high=62.847..., wanted=(0.0, 20.0))
@@ -49,7 +49,7 @@ def deviation(what: str, values: np.ndarray, wanted: Range) -> Measured:
 
 
 def ratio(what: str, above: np.ndarray, below: np.ndarray, wanted: Range) -> Measured:
-    """The ratio of two means over the same trials; its interval is Student's, by linearisation.
+    """Return the ratio of two means over the same trials; its interval is Student's, by linearisation.
 
     >>> ratio("twice", np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]), (1.5, 3.0))
     Measured(what='twice', value=2.0, low=2.0, high=2.0, wanted=(1.5, 3.0))
@@ -59,7 +59,7 @@ def ratio(what: str, above: np.ndarray, below: np.ndarray, wanted: Range) -> Mea
 
 
 def slope(what: str, x: np.ndarray, regret: np.ndarray, wanted: Range) -> Measured:
-    """The exponent of x in the regret (trials, len(x)): a line on log axes, trial by trial.
+    """Return the exponent of x in the regret (trials, len(x)): the slope on log axes, trial by trial.
 
     >>> round(slope("", np.array([1.0, 4.0, 16.0]), np.array([[3.0, 6.0, 12.0]]), (0.4, 0.6)).value, 9)
     0.5
@@ -68,7 +68,7 @@ def slope(what: str, x: np.ndarray, regret: np.ndarray, wanted: Range) -> Measur
 
 
 def exact(what: str, value: float, wanted: Range) -> Measured:
-    """A deterministic number."""
+    """Return a deterministic number."""
     return Measured(what, value, value, value, wanted)
 
 
@@ -80,7 +80,7 @@ def _around(what: str, value: float, deviations: np.ndarray, wanted: Range) -> M
 def regret_ratios(
     stored: Stored, panels: Sequence[str], above: str, below: str, wanted: Range, note: str = ""
 ) -> list[Measured]:
-    """One ratio of final regrets for each panel that is there and has both policies."""
+    """Return one ratio of final regrets per panel that is stored and has both policies."""
     found = []
     for panel in panels:
         if panel in stored and {above, below} <= set(stored.summaries[panel]["policies"]):

@@ -15,7 +15,7 @@ _LETTER = "main text, the paper's estimator"
 
 
 def _regret(stored: Stored, policy: str, readers: str = "true", late: bool = False) -> np.ndarray:
-    """Mean regret of such readers, one number per population; `late`: of the second half of the rounds alone."""
+    """Return the mean regret of such readers, one number per population; `late`: in the second half of the rounds."""
     early = "max_by(regret, round) FILTER (2 * round <= last)" if late else "0"
     each = (
         f"SELECT population, max_by(regret, round) - {early} AS regret "
@@ -36,7 +36,7 @@ def _ratio(
     readers: str = "true",
     late: bool = False,
 ) -> list[Measured]:
-    """Regret of such readers under two policies."""
+    """Return the ratio of the regrets of such readers under two policies."""
     if "news" not in stored:
         return []
     regrets = _regret(stored, above, readers, late), _regret(stored, below, readers, late)
@@ -137,7 +137,7 @@ def news_oracle(stored: Stored) -> list[Reading]:
 
 
 def _readers(stored: Stored, policy: str, test: str, wanted: Range, readers: str = "true") -> list[Measured]:
-    """Readers that pass a test, in % of each population."""
+    """Return the share of readers that pass a test, in % of each population."""
     if "news" not in stored:
         return []
     sql = (

@@ -17,11 +17,12 @@ CHANGE = (
     "Appendix A"
 )
 _NORMS = ("a", "b")
+_WITHOUT_THETA = ("75 x 50, norm 0", "10 x 10, norm 0")  # problems of the race
 _MAIN, _APPENDIX = "the main text, with the paper's estimator", "Appendix A to the letter"
 
 
 def default(measured: Sequence[Measured]) -> Reading:
-    """As all panels play ALB-Norm, OFUL+ and the oracle."""
+    """Return the reading in which all panels play ALB-Norm, OFUL+ and the oracle."""
     return Reading("default", measured, CHANGE)
 
 
@@ -98,7 +99,7 @@ def near_oracle_norm(stored: Stored) -> list[Reading]:
 
 
 def _estimates(stored: Stored) -> dict[str, dict[float, np.ndarray]]:
-    """Panel (c): (trials, epochs) by policy and norm."""
+    """Return the estimates of panel (c), (trials, epochs), by policy and norm."""
     found: dict[str, dict[float, np.ndarray]] = {"alb-norm": {}, "alb-norm-paper": {}, "alb-norm-literal": {}}
     if "c" in stored:
         rows = stored.table("c", "SELECT * FROM curves ORDER BY policy, theta_norm, trial, epoch")
@@ -111,7 +112,7 @@ def _estimates(stored: Stored) -> dict[str, dict[float, np.ndarray]]:
 
 
 def _three_readings(stored: Stored, measure: Callable[[float, np.ndarray], Measured]) -> list[Reading]:
-    """Of the estimates at each norm."""
+    """Apply a measure to the estimates at each norm."""
     ours, main, appendix = (
         [measure(norm, bounds) for norm, bounds in by_norm.items()] for by_norm in _estimates(stored).values()
     )
@@ -173,7 +174,7 @@ def upper_bound(stored: Stored) -> list[Reading]:
 
 
 def _users(stored: Stored, above: str, below: str, norms: str = "true") -> tuple[np.ndarray, np.ndarray]:
-    """Regret of all users with such norms, one number per population, for two policies."""
+    """Return the regret of all users with such norms, one number per population, for two policies."""
     rows = stored.table(
         "users",
         f"SELECT sum(regret) FILTER (policy = '{above}') AS above, sum(regret) FILTER (policy = '{below}') AS below "
@@ -226,9 +227,10 @@ def simple_bandit(stored: Stored) -> list[Reading]:
     pairs = {}
     if "users" in stored:
         pairs["users of norm 0"] = _users(stored, "alb-norm", "ucb", "norm = 0")
-    for problem, race in stored.races.items():
-        if problem.endswith("norm 0") and {"alb-norm", "ucb"} <= set(race["regret"]):
-            pairs[f"race, {problem}"] = np.array(race["regret"]["alb-norm"]), np.array(race["regret"]["ucb"])
+    for problem in _WITHOUT_THETA:
+        regret = stored.races.get(problem, {}).get("regret", {})
+        if {"alb-norm", "ucb"} <= set(regret):
+            pairs[f"race, {problem}"] = np.array(regret["alb-norm"]), np.array(regret["ucb"])
     pairs = {what: pair for what, pair in pairs.items() if pair[0].size}
     return [
         Reading(

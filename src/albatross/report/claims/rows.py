@@ -28,7 +28,7 @@ Draws = Mapping[tuple[str, str], Any]  # what was measured of every draw, by sou
 def _readings(
     found: Draws, wanted: tuple[float, float], how: Callable[..., Measured] = mean, note: str = ""
 ) -> list[Reading]:
-    """One reading for each mode; the paper's words are to the letter only on the paper's data."""
+    """Return one reading per mode; the paper's mode counts as literal only on the paper's data."""
     readings = []
     for mode, name in _MODES.items():
         here = {source: values for (source, each), values in found.items() if each == mode}
@@ -42,7 +42,7 @@ def _readings(
 def _by_draw(
     stored: Stored, panel: str, value: str, along: str, one: Callable[[np.ndarray, np.ndarray], float]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """By source and mode one number per draw, from ALB-Norm's values along rounds or epochs."""
+    """Return one number per draw, by source and mode, from ALB-Norm's values along rounds or epochs."""
     if panel not in stored:
         return {}
     only = "" if panel == "h" else "WHERE policy = 'alb-norm'"
@@ -81,7 +81,7 @@ def linear_reward(stored: Stored) -> list[Reading]:
 
 
 def _against(stored: Stored, other: str, late: bool = False) -> dict[tuple[str, str], tuple[np.ndarray, np.ndarray]]:
-    """Panel (g): reward of ALB-Norm and of another policy, one number per draw; `late`: of the second half alone."""
+    """Return the rewards of ALB-Norm and of another policy in panel (g), one per draw; `late`: only the second half."""
     if "g" not in stored:
         return {}
     early = "max_by(reward, round) FILTER (policy = '{0}' AND 2 * round <= last)" if late else "0"
@@ -128,7 +128,7 @@ def uniform_rows(stored: Stored) -> list[Reading]:
 
 
 def _for_us(readings: list[Reading]) -> list[Reading]:
-    """The default reading alone: a question of ours is about it, and is measured on any data."""
+    """Return only the default reading: our own questions are about it, and are measured on any data."""
     return [readings[0]._replace(change="")]
 
 

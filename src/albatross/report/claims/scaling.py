@@ -26,7 +26,7 @@ class _Sweep(NamedTuple):
 
 
 def _sweep(stored: Stored, part: str, policy: str) -> _Sweep | None:
-    """None if it was not run at two values or more."""
+    """Return the curve; None if it was not run at two values or more."""
     if "scaling" not in stored:
         return None
     rows = stored.table(
@@ -39,7 +39,7 @@ def _sweep(stored: Stored, part: str, policy: str) -> _Sweep | None:
 
 
 def _exponent(stored: Stored, part: str, policy: str, name: str, wanted: tuple[float, float]) -> list[Measured]:
-    """Of the part's quantity in the policy's regret, if that was run."""
+    """Return the exponent of the part's quantity in the policy's regret, if it was run."""
     found = _sweep(stored, part, policy)
     if found is None:
         return []
@@ -47,7 +47,7 @@ def _exponent(stored: Stored, part: str, policy: str, name: str, wanted: tuple[f
 
 
 def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: int) -> list[Measured]:
-    """The exponent, wanted at most that of the theorem's own curve."""
+    """Return the exponent, required to be at most that of the theorem's own curve."""
     curve = _sweep(stored, part, f"Theorem {number}")
     if curve is None:
         return []

@@ -25,7 +25,7 @@ LOOKS = {
 
 
 def draw_regret(content: Content) -> Figure:
-    """Regret on log axes, the phases marked."""
+    """Draw regret on log axes and mark the phases."""
     figure, (axes,) = style.new_figure(1, widths=(1.6,), height=4.0)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
@@ -53,7 +53,7 @@ def _truth(rows: Mapping[str, np.ndarray]) -> int:
 
 
 def draw_refinement(content: Content) -> Figure:
-    """Sizes of the active sets on the left; on the right what is missed and what is there by mistake."""
+    """Draw the sizes of the active sets on the left; missed and wrongly active coordinates on the right."""
     figure, (left, right) = style.new_figure(2, height=3.6)
     rows = content.rows
     truth = _truth(rows)
@@ -85,7 +85,7 @@ def draw_refinement(content: Content) -> Figure:
 
 
 def refinement_plots(content: Content) -> list[plots.Plot]:
-    """Active coordinates by phase; and those missed or active by mistake."""
+    """Return plots of the active coordinates by phase, and of those missed or wrongly active."""
     rows = content.rows
     sizes: list[dict[str, Any]] = []
     mistakes: list[dict[str, Any]] = []

@@ -11,7 +11,7 @@ from albatross.simulation import Run
 
 
 def plot(runs: Mapping[str, Run], title: str) -> Figure:
-    """Regret of all policies."""
+    """Draw the regret of all policies."""
     figure, (axes,) = style.new_figure(1, widths=(1.5,), height=4.2)
     curves = {name: run.regret for name, run in runs.items()}
     first = next(iter(runs.values()))

@@ -21,7 +21,7 @@ class Content(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A panel as a reader sees it. None of this is needed to run it."""
+    """How a panel is shown to a reader. None of this is needed to run it."""
 
     title: str
     label: Callable[[Mapping[str, Any]], str]  # of a policy, from its entry in the summary

@@ -29,7 +29,7 @@ LOOKS |= OTHERS
 
 
 def draw(content: Content) -> Figure:
-    """One plot per inner policy, the last with the other ways to choose a map."""
+    """Draw one plot per inner policy; the last one also shows the other ways to choose a map."""
     figure, places = style.new_figure(3, height=4.4)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, first_phase = np.unique(content.rows["round"]), content.settings["first_phase"]

@@ -36,7 +36,7 @@ Rows = Mapping[str, np.ndarray]
 
 
 def _regrets(rows: Rows, along: str, looks: Mapping[str, Look]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Values of a column, and of each policy (populations, values) the mean regret of a reader."""
+    """Return the values of a column, and for each policy (populations, values) the mean regret of a reader."""
     points, populations = np.unique(rows[along]), np.unique(rows["population"])
     found = groups(rows, "policy", "population", along)
     return points, {
@@ -50,7 +50,7 @@ def _only(rows: Rows, chosen: np.ndarray) -> Rows:
 
 
 def _kinds(rows: Rows) -> list[tuple[str, str, np.ndarray, dict[str, np.ndarray]]]:
-    """Title, label of the axis, kinds of readers and final regrets: by norm, and by support where there is one."""
+    """Return title, axis label, kinds of readers and final regrets: by norm, and by support where there is one."""
     last = _only(rows, rows["round"] == rows["round"].max())
     interested = _only(last, last["norm"] > 0.0)
     return [
@@ -64,7 +64,7 @@ def _kinds(rows: Rows) -> list[tuple[str, str, np.ndarray, dict[str, np.ndarray]
 
 
 def _bounds(rows: Rows) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Norms, and ALB-Norm's bounds of all readers: the first and the last."""
+    """Return norms and ALB-Norm's bounds of all readers: the first and the last."""
     chosen = (rows["policy"] == "alb-norm") & (rows["round"] == rows["round"].max())
     names = {"first_bound": "first bound, estimated", "last_bound": "last bound"}
     return {label: (rows["norm"][chosen], rows[column][chosen]) for column, label in names.items()}
@@ -74,7 +74,7 @@ _BOUND_LOOKS = {"first bound, estimated": style.ORANGE, "last bound": style.RED}
 
 
 def draw_print(content: Content) -> Figure:
-    """Regret by norm, by support and along rounds, and the bounds that ALB-Norm finds."""
+    """Draw regret by norm, by support and by round, and the bounds that ALB-Norm finds."""
     figure, (by_norm, by_support, along, bounds) = style.new_figure(2, rows=2, height=8.4)
     for axes, (title, label, kinds, regrets) in zip((by_norm, by_support), _kinds(content.rows), strict=True):
         places = np.arange(len(kinds))
@@ -106,7 +106,7 @@ def draw_print(content: Content) -> Figure:
 
 
 def _log_scale(axes: Axes) -> None:
-    """A log axis of regret, labelled at 1, 2 and 5."""
+    """Make the axis of regret logarithmic, with labels at 1, 2 and 5."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -114,7 +114,7 @@ def _log_scale(axes: Axes) -> None:
 
 
 def page_plots(content: Content) -> list[plots.Plot]:
-    """The same for the page."""
+    """Return the same for the page."""
     found = []
     for title, label, kinds, regrets in _kinds(content.rows):
         ticks = {"tickvals": [*range(len(kinds))], "ticktext": [f"{kind:g}" for kind in kinds]}

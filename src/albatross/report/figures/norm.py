@@ -38,7 +38,7 @@ READINGS = {
 
 
 def draw_regret(content: Content) -> Figure:
-    """Regret of all, the literal constants beside."""
+    """Draw the regret of all policies, and beside it that with the literal constants."""
     figure, (left, right) = style.new_figure(2, widths=(1.35, 1.0), height=3.9)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
@@ -64,7 +64,7 @@ def draw_regret(content: Content) -> Figure:
 
 
 def draw_estimates(content: Content) -> Figure:
-    """b_i against i: the default, and the two readings that do not come out."""
+    """Draw b_i against i: the default, and the two readings that do not reproduce the paper."""
     rows = content.rows
     figure, axes = style.new_figure(len(READINGS), height=3.5)
     places = dict(zip(READINGS, axes, strict=True))
@@ -84,7 +84,7 @@ def draw_estimates(content: Content) -> Figure:
 
 
 def estimate_plots(content: Content) -> list[plots.Plot]:
-    """Estimates of the norm by epoch, one plot per reading."""
+    """Return plots of the estimates of the norm by epoch, one per reading."""
     rows = content.rows
     found: dict[str, list[dict[str, object]]] = {}
     norms = np.unique(rows["theta_norm"]).tolist()

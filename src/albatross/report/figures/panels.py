@@ -1,4 +1,4 @@
-"""Every panel's drawing, and the figures of a results folder."""
+"""The drawings of all panels, and the figures of a results folder."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def measure(panel: str) -> str:
 
 
 def label(panel: str, entry: Mapping[str, Any]) -> str:
-    """The name of a policy of the panel, from its entry in the summary."""
+    """Return the name of a policy of the panel, from its entry in the summary."""
     return _drawing(panel).label(entry)
 
 
 def plots(stored: Stored, panel: str) -> list[Plot]:
-    """The panel's plots for the page."""
+    """Return the panel's plots for the page."""
     return _drawing(panel).plots(_content(stored, panel))
 
 
 def write_figures(stored: Stored) -> None:
-    """Draw every panel and the race for print, from what is stored, as PNG and PDF beside their tables."""
+    """Draw every stored panel and the race for print, as PNG and PDF next to their tables."""
     for panel in stored.summaries:
         content = _content(stored, panel)
         _write(stored.folder / panel, _drawing(panel).draw, content, _key(content._replace(rows={}), content.rows))
@@ -61,12 +61,12 @@ def write_figures(stored: Stored) -> None:
 
 
 def write_race(stored: Stored) -> None:
-    """Draw the standings of all families of problems that are stored."""
+    """Draw the stored standings of all families of problems."""
     _write(stored.folder / "race", race.draw, stored.standings, _key(stored.standings))
 
 
 def _write(folder: Path, draw: Callable[[Any], Figure], content: Any, key: str) -> None:
-    """Draw figure.pdf and figure.png, unless they were drawn of the same content by the same sources."""
+    """Draw figure.pdf and figure.png, unless they already show the same content, drawn by the same sources."""
     key = f"{key}-{digest(draw.__module__)}-{mpl.__version__}"
     pdf, png = folder / "figure.pdf", folder / "figure.png"
     if not (pdf.is_file() and style.key_of(png) == key):
@@ -74,7 +74,7 @@ def _write(folder: Path, draw: Callable[[Any], Figure], content: Any, key: str) 
 
 
 def _key(plain: Any, columns: Mapping[str, np.ndarray] = MappingProxyType({})) -> str:
-    """A hash of what is drawn."""
+    """Return a hash of what is drawn."""
     found = hashlib.sha256(json.dumps(plain).encode())
     for name, column in columns.items():
         found.update(name.encode())

@@ -1,4 +1,4 @@
-"""Plots that a reader can hover over and zoom into, as plotly's JSON: their parts."""
+"""Parts of interactive plots, as plotly's JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POINTS = 160  # of a curve; more cannot be told apart on a screen
 
 
 class Plot(NamedTuple):
-    """One plot: its title stands above it in the page, where it can wrap."""
+    """One plot; the page shows its title above it, where it can wrap."""
 
     title: str
     data: list[dict[str, Any]]
@@ -21,7 +21,7 @@ class Plot(NamedTuple):
 
 
 def numbers(values: Any) -> list[float | None]:
-    """Five digits: what a screen shows, and a smaller page. What is not finite is left out of a line."""
+    """Round to five digits, enough for a screen; numbers that are not finite are left out of a line."""
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
 
 
@@ -30,7 +30,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
-    """Labelled at powers of ten; at 2 and 5 as well where they are few, and at every third where they are many.
+    """Label powers of ten; also 2 and 5 if they are few, and only every third if they are many.
 
     >>> log_axis("d", [50, 400])["ticktext"]
     ['50', '100', '200', '500']
@@ -49,7 +49,7 @@ def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
 
 
 def _in_words(value: float) -> str:
-    """A tick's label: 0.1, 500, 20k, 5M."""
+    """Return a tick's label: 0.1, 500, 20k, 5M."""
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -77,7 +77,7 @@ def line(x: Any, y: Any, *, name: str, colour: str, dash: str = "solid", markers
 def band(
     x: np.ndarray, curves: np.ndarray, *, name: str, colour: str, dash: str = "solid", markers: bool = False
 ) -> list[dict[str, Any]]:
-    """The mean over trials (rows of `curves`) and a band of one standard deviation; no band for one trial."""
+    """Return the mean over trials (rows of `curves`) and a band of one standard deviation; no band for one trial."""
     mean = curves.mean(axis=0)
     middle = line(x, mean, name=name, colour=colour, dash=dash, markers=markers)
     if len(curves) < 2:
@@ -90,7 +90,7 @@ def band(
 
 
 def policy_band(x: np.ndarray, curves: np.ndarray, look: Look, *, markers: bool = False) -> list[dict[str, Any]]:
-    """A policy's band in its look."""
+    """Return a policy's band in its look."""
     return band(x, curves, name=look.label, colour=look.colour, dash=look.dash, markers=markers)
 
 
@@ -104,7 +104,7 @@ def constant(y: float, ends: tuple[float, float], *, name: str, colour: str) -> 
 
 
 def thinned(length: int, *, log: bool) -> np.ndarray:
-    """Positions of the points that are drawn, the first and the last among them."""
+    """Return the positions of the drawn points, including the first and the last."""
     if length <= _POINTS:
         return np.arange(length)
     spaced = np.linspace(0, length - 1, _POINTS)

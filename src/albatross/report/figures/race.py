@@ -13,7 +13,7 @@ from albatross.report.figures.plots import Plot
 
 
 def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Ratio to the best on every problem as dots, policies sorted by their worst; one plot per family of problems."""
+    """Draw the ratio to the best on every problem as dots, policies sorted by their worst; one plot per family."""
     longest = max(len(lines) for lines in families.values())
     figure, places = style.new_figure(len(families), widths=[1.2] * len(families), height=1.2 + 0.27 * longest)
     for axes, (title, lines) in zip(places, families.items(), strict=True):
@@ -42,7 +42,7 @@ def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
 
 
 def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
-    """The ratio to the best on every problem as dots, the policy with the smallest worst ratio on top."""
+    """Return a plot of the ratios to the best as dots, the policy with the smallest worst ratio on top."""
     data = []
     for line in reversed(lines):
         colour = style.RED if line["name"].startswith("albatross") else style.BLUE
@@ -73,7 +73,7 @@ def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
 
 
 def short(ratio: float) -> str:
-    """Three digits, or all before the point.
+    """Format with three digits, or with all digits before the point.
 
     >>> short(1.2345), short(1234.5)
     ('1.23', '1,234')

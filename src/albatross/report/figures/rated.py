@@ -51,12 +51,12 @@ def _label(entry: Mapping[str, Any]) -> str:
 
 
 def _places(rows: Rows) -> dict[tuple[str, str], str]:
-    """The title of every source in every mode."""
+    """Return the title of every source in every mode."""
     return {(source, mode): f"{SOURCES[source]}: {MODES[mode]}" for source, mode in groups(rows, "source", "mode")}
 
 
 def _rewards(rows: Rows, source: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Rounds, and of each policy (draws, rounds) cumulative reward.
+    """Return rounds, and for each policy (draws, rounds) the cumulative reward.
 
     Horizons differ by a few arms from draw to draw: the rounds of the first are used for all.
     """
@@ -72,7 +72,7 @@ def _rewards(rows: Rows, source: str, mode: str) -> tuple[np.ndarray, dict[str, 
 def _grid_of_plots(
     content: Content, height: float, draw: Callable[[Axes, str, str], None]
 ) -> tuple[Figure, list[Axes]]:
-    """One row of plots per source, one column per mode."""
+    """Draw one row of plots per source, one column per mode."""
     titles = _places(content.rows)
     n_sources = len({source for source, _ in titles})
     figure, axes = style.new_figure(len(MODES), rows=n_sources, height=height * n_sources)
@@ -83,7 +83,7 @@ def _grid_of_plots(
 
 
 def draw_rewards(content: Content) -> Figure:
-    """Cumulative reward, the axes of the paper's panel."""
+    """Draw cumulative reward, as the paper's panel does."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
         rounds, rewards = _rewards(content.rows, source, mode)
@@ -104,7 +104,7 @@ def draw_rewards(content: Content) -> Figure:
 
 
 def reward_plots(content: Content) -> list[plots.Plot]:
-    """The same for the page, one plot per source and mode."""
+    """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
         rounds, rewards = _rewards(content.rows, source, mode)
@@ -120,7 +120,7 @@ def reward_plots(content: Content) -> list[plots.Plot]:
 
 
 def draw_estimates(content: Content) -> Figure:
-    """b_i, one line per draw, and the norm of each draw."""
+    """Draw b_i, one line per draw, and the norm of each draw."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
         for number, (epochs, bounds, norm) in enumerate(_estimates(content.rows, source, mode)):
@@ -142,14 +142,14 @@ _OF_DRAW = "ALB-Norm, one line per draw", "the norm, one line per draw"
 
 
 def _estimates(rows: Rows, source: str, mode: str) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Epochs, estimates and the norm, of every draw."""
+    """Return epochs, estimates and the norm, for every draw."""
     of_draws = groups(rows, "source", "mode", "draw").items()
     chosen = [each[np.argsort(rows["epoch"][each])] for (*where, _), each in of_draws if where == [source, mode]]
     return [(rows["epoch"][each], rows["norm_bound"][each], float(rows["norm"][each[0]])) for each in chosen]
 
 
 def estimate_plots(content: Content) -> list[plots.Plot]:
-    """The same for the page, one plot per source and mode."""
+    """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
         draws = _estimates(content.rows, source, mode)

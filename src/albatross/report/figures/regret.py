@@ -14,7 +14,7 @@ from albatross.report.figures.style import Look
 
 
 def regret_plots(content: Content, looks: Mapping[str, Look]) -> list[plots.Plot]:
-    """Cumulative regret; on log axes where horizons are astronomic or policies far apart."""
+    """Return a plot of cumulative regret; on log axes if horizons are very long or policies far apart."""
     curves = by_policy(content.rows, along="round", value="regret")
     rounds = np.unique(content.rows["round"])
     last = [values[:, -1].mean() for values in curves.values()]

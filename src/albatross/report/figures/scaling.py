@@ -68,7 +68,7 @@ class Sweep(NamedTuple):
 
 
 def sweeps(rows: Mapping[str, np.ndarray]) -> dict[str, Sweep]:
-    """By part, in the order of the table."""
+    """Return the curves by part, in the order of the table."""
     found = {}
     for part in dict.fromkeys(rows["part"].tolist()):
         own = {name: column[rows["part"] == part] for name, column in rows.items()}
@@ -125,7 +125,7 @@ def _versus(condition: Condition) -> str:
 
 
 def draw(content: Content) -> Figure:
-    """A plot for every part, and what the theorems ask for."""
+    """Return one plot per part, with the conditions of the theorems."""
     figure, cells = style.new_figure(4, rows=2, widths=(0.82,) * 4, height=9.2)
     _explain(cells.pop(3), content)
     for axes, (part, sweep) in zip(cells, sweeps(content.rows).items(), strict=True):
@@ -137,7 +137,7 @@ def draw(content: Content) -> Figure:
 
 
 def part_plots(content: Content) -> list[plots.Plot]:
-    """Final regret against one property of the problem, on log axes; slopes stand after the names."""
+    """Return a plot of final regret against one property of the problem, on log axes; slopes follow the names."""
     found = []
     for part, sweep in sweeps(content.rows).items():
         data: list[dict[str, Any]] = []

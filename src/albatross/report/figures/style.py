@@ -63,14 +63,14 @@ _STYLE: Any = {
 
 
 def colour(name: str, position: int = 0) -> str:
-    """The colour of a policy, the same in every figure; policies without one of their own take turns."""
+    """Return the colour of a policy, the same in every figure; policies without their own colour take turns."""
     return COLOURS.get(name, _OTHER_COLOURS[position % len(_OTHER_COLOURS)])
 
 
 def new_figure(
     columns: int, *, rows: int = 1, widths: Sequence[float] | None = None, height: float = 3.6
 ) -> tuple[Figure, list[Axes]]:
-    """Axes in so many columns and rows, row after row."""
+    """Return a figure with axes in this many columns and rows, in reading order."""
     ratios = list(widths or [1.0] * columns)
     figure = Figure(figsize=(4.6 * sum(ratios), height), layout="constrained")
     axes = figure.subplots(rows, columns, width_ratios=ratios, squeeze=False)
@@ -78,14 +78,14 @@ def new_figure(
 
 
 def thousands(axis: Any) -> None:
-    """Tick labels with a comma every three digits."""
+    """Label ticks with a comma every three digits."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
 def draw_band(
     axes: Axes, x: np.ndarray, curves: np.ndarray, *, label: str, colour: str, quiet: bool = False, marker: str = ""
 ) -> None:
-    """The mean over trials (rows of `curves`) with a band of one standard deviation; `quiet` for bystanders."""
+    """Draw the mean over trials (rows of `curves`) with a band of one standard deviation; `quiet` lines are dashed."""
     mean, sd = curves.mean(axis=0), curves.std(axis=0, ddof=1 if len(curves) > 1 else 0)
     style: Any = {"linestyle": "--", "linewidth": 1.1} if quiet else {"linewidth": 1.9}
     axes.plot(x, mean, color=colour, label=label, marker=marker, markersize=4, **style)
@@ -93,12 +93,12 @@ def draw_band(
 
 
 def draw_policy(axes: Axes, x: np.ndarray, curves: np.ndarray, look: Look, *, marker: str = "") -> None:
-    """A policy's band in its look."""
+    """Draw a policy's band in its look."""
     draw_band(axes, x, curves, label=look.label, colour=look.colour, quiet=look.quiet, marker=marker)
 
 
 def draw_regret(axes: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray], looks: Mapping[str, Look]) -> None:
-    """Cumulative regret of several policies."""
+    """Draw the cumulative regret of several policies."""
     for name, values in curves.items():
         draw_policy(axes, rounds, values, looks[name])
     axes.set_xlabel("round")
@@ -110,15 +110,15 @@ def draw_regret(axes: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]
 
 
 def explain_band(axes: Axes, trials: int, **legend: Any) -> None:
-    """The legend, with a title that says what the bands are."""
+    """Draw the legend, with a title that explains the bands."""
     title = f"mean of {trials} trials, band: one sd" if trials > 1 else "one trial"
     axes.legend(title=title, title_fontsize=8, alignment="left", **legend)
 
 
 def save(draw: Callable[[], Figure], *paths: Path, key: str = "") -> None:
-    """Draw in the house style and write to each path; a PDF carries no date, so the same results give the same file.
+    """Draw in the style of this module and write to each path.
 
-    A PNG carries the key of what it was drawn from.
+    A PDF has no date, so the same results give the same file. A PNG carries the key of what it was drawn from.
     """
     carried = {".pdf": {"CreationDate": None}, ".png": {"Source": key}}
     with mpl.rc_context(_STYLE):
@@ -130,7 +130,7 @@ def save(draw: Callable[[], Figure], *paths: Path, key: str = "") -> None:
 
 
 def key_of(png: Path) -> str | None:
-    """The key that a PNG carries; None if there is no such file."""
+    """Return the key that a PNG carries; None if there is no such file."""
     try:
         with Image.open(png) as picture:
             return str(picture.info.get("Source"))

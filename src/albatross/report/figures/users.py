@@ -1,4 +1,4 @@
-"""A bandit for every user: what a user costs, and what ALB-Norm finds."""
+"""One bandit per user: the regret of each user, and the norm that ALB-Norm estimates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKS = {
 
 
 def draw(content: Content) -> Figure:
-    """Regret against the user's norm, and the estimated norm against the true one."""
+    """Draw regret against the user's norm, and the estimated norm against the true one."""
     figure, (left, right) = style.new_figure(2, widths=(1.25, 1.0), height=4.2)
     rows = content.rows
     chosen = {policy: each for (policy,), each in groups(rows, "policy").items()}
@@ -55,14 +55,14 @@ def draw(content: Content) -> Figure:
 
 
 def smoothed(norms: np.ndarray, regret: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean regret of the users without an interest, and of the others in eight groups of similar norm."""
+    """Return the mean regret of the users without interest, and of the others in eight groups of similar norm."""
     order = np.argsort(norms, kind="stable")
     parts = [part for part in (order[norms[order] == 0.0], *np.array_split(order[norms[order] > 0.0], 8)) if part.size]
     return np.array([norms[part].mean() for part in parts]), np.array([regret[part].mean() for part in parts])
 
 
 def user_plots(content: Content) -> list[plots.Plot]:
-    """One dot per user: what they cost, and what ALB-Norm finds."""
+    """Return plots with one dot per user: the regret, and ALB-Norm's estimate."""
     rows = content.rows
     costs: list[dict[str, Any]] = []
     finds: list[dict[str, Any]] = []
