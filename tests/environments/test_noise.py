@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from albatross import policies, simulate
 from albatross.environments import Ball, FixedArms, Mixture, Nested
 from albatross.environments.ball import draw_luck
 from albatross.environments.noise import LAWS, Noise, fill_noise
@@ -102,3 +103,13 @@ def test_another_law_is_refused_and_the_error_names_those_that_there_are(kind):
     make, sizes = ENVIRONMENTS[kind]
     with pytest.raises(ValueError, match=r"noise must be one of .*rademacher.*cauchy"):
         make(**sizes, noise="cauchy")
+
+
+def test_alb_norm_given_the_standard_deviation_does_as_well_under_every_law():
+    policy = policies.ALBNorm(norm_bound=3.0, sigma=SD)
+    regret = {}
+    for law in LAWS:
+        env = Mixture(n_arms=5, dim=3, noise_sd=SD, noise=law)
+        regret[law] = simulate(policy, env, horizon=2_000, trials=20, seed=0, record=1).regret[:, -1].mean()
+    for law in LAWS:
+        assert regret[law] == pytest.approx(regret["gaussian"], rel=0.1), regret
