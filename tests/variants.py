@@ -66,7 +66,7 @@ VARIANTS = {
         dims=(1, 2, 3), sigma=SIGMA, first_phase=25, inner="suplinucb", feature_bound=4.0
     ),
     "alb-dim-finite-letter-no-biases": policies.ALBDimFinite(
-        dims=(1, 3), sigma=SIGMA, first_phase=36, scaling="features", feature_bound=4.0
+        dims=(1, 3), sigma=SIGMA, first_phase=60, inner="linucb", scaling="features"
     ),
     "alb-dim-arms-no-biases": policies.ALBDimArms(sigma=SIGMA, first_phase=36),
     "mod-cb-no-biases": policies.ModCB(dims=(1, 2, 3)),

@@ -7,10 +7,10 @@ holds them. M_0 is the last map, which is also kept where least squares has no a
 is active.
 
 The paper takes SupLinRel inside, for its proof, and says that one could use LinUCB. `scaling="features"` is Algorithm 3
-to the letter: features are divided by b(delta), rewards are not, the inner policy's widths are those of its own paper,
-for rewards in [0, 1] whatever the noise, and b(delta) is for all rounds until the horizon. By default rewards are
-divided too, widths have the size of the scaled noise, and b(delta) is for all rounds until the end of the phase, so
-that the horizon need not be known. Left out, b(delta) is that of standard normal features.
+to the letter: features are divided by b(delta), rewards are not, and the inner policy's widths are those of its own
+paper, for rewards in [0, 1] whatever the noise. By default rewards are divided too, and widths have the size of the
+scaled noise. Left out, b(delta) is that of standard normal features and of all rounds until the end of the phase, so
+that the horizon T need not be known; the paper's is `feature_bound=bounds.feature_bound(d, K, T, delta)`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
     first_phase = math.ceil((3.5 * dim) ** 2) if policy.first_phase is None else int(policy.first_phase)
     growth = phases.growth_for(policy.shrinkage) if policy.growth is None else policy.growth
     lengths = phases.phase_lengths(first_phase, growth, horizon)
-    settings = np.array([_settings(policy, n_arms, dim, lengths, phase, horizon) for phase in range(len(lengths))])
+    settings = np.array([_settings(policy, n_arms, dim, lengths, phase) for phase in range(len(lengths))])
     inner: Any
     if policy.inner == "linucb":
         inner = resolve(LinUCB(biases=False, ties=policy.ties), n_arms, dim, horizon)
@@ -96,16 +96,13 @@ def resolve_alb_dim_finite(policy: ALBDimFinite, n_arms, dim, horizon):
     )
 
 
-def _settings(
-    policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int, horizon: int | None
-) -> tuple[float, ...]:
+def _settings(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, phase: int) -> tuple[float, ...]:
     """Rounds, stages, scale of the widths, b and the unit of rewards of the inner policy in a phase."""
     rounds, delta = int(lengths[phase, 0]), policy.delta / 2.0**phase
     to_the_letter = policy.scaling == "features"
     bound = policy.feature_bound
     if bound is None:
-        until = horizon if to_the_letter and horizon else int(lengths[: phase + 1].sum())
-        bound = bounds.feature_bound(dim, n_arms, until, policy.delta)
+        bound = bounds.feature_bound(dim, n_arms, int(lengths[: phase + 1].sum()), policy.delta)
     sigma = _UNIT_NOISE[policy.inner] * bound if to_the_letter else policy.sigma
     scale = _SCALES[policy.inner](rounds, n_arms, delta, sigma, bound)
     return float(rounds), n_stages(rounds), scale, bound, 1.0 if to_the_letter else bound
