@@ -16,9 +16,9 @@ ball. `samples="all"` with `threshold="intervals"` stays inside. It departs from
 - A coordinate is dropped when it is surely smaller than every coordinate that is surely not 0, by confidence intervals
   theta_hat_j +- sigma sqrt(2 ln(2d / delta_i)) ||e_j||_{G^-1}, where G is the Gram matrix of all samples.
 
-The intervals are exact for exploration alone. On OFUL's plays, which depend on earlier rewards, they are not proved;
-the proved ones are sqrt(d) times longer. A simulation then needs every play as a vector, at O(d^3) for each new action
-in place of O(d^2).
+The intervals are valid for exploration alone. On OFUL's plays, which depend on earlier rewards, they are not proved;
+the proved ones are about sqrt(d) times longer. A simulation then needs every play as a vector, at O(d^3) for each new
+action in place of O(d^2).
 """
 
 from __future__ import annotations
