@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from albatross import Agent, policies, simulate
+from albatross import Agent, checks, policies, simulate
 from albatross.datasets import open_bandit
 from albatross.environments import Logged, Recorded
 from albatross.evaluation import (
     doubly_robust,
     evaluate,
     ips,
+    playing,
     predicted_rewards,
     probabilities,
     replay,
@@ -235,7 +235,9 @@ def test_weights_that_average_too_much_betray_propensities_that_are_too_small():
         refused = all_estimates(uniform, log)
     assert np.isnan([found[:2] for found in refused]).all()
     env = Logged(contexts=np.ones((900, 4, 1)), **log)
-    with pytest.warns(UserWarning, match=r"no replay, because \d+ rounds were accepted where about 75 are expected: the"):
+    with pytest.warns(
+        UserWarning, match=r"no replay, because \d+ rounds were accepted where about 75 are expected: "
+    ):
         assert np.isnan(replay(LINTS, env).value)
 
 
@@ -572,6 +574,15 @@ def test_a_propensity_whose_inverse_cannot_be_squared_is_refused_by_round(estima
     logged = {"actions": [0, 1], "rewards": [1, 1], "propensities": [0.5, 1e-160]}
     with pytest.raises(ValueError, match=r"round 1 has 1e-160 \(at least 1e-100 is needed\)"):
         estimate([[0.5, 0.5]] * 2, **logged)
+
+
+def test_draws_of_all_workers_at_once_must_fit_in_memory(monkeypatch):
+    monkeypatch.setattr(checks, "free_memory", lambda: 60e9)
+    monkeypatch.setattr(playing, "default_workers", lambda: 1)
+    assert playing.draws_per_round(LINTS, small_log(), 10**9) == 10**9
+    monkeypatch.setattr(playing, "default_workers", lambda: 4)
+    with pytest.raises(ValueError, match=r"draws=1000000000 of the policy's noise would take \d+ GB of memory"):
+        probabilities(LINTS, small_log(), trained_on=[0], rows=[1], draws=10**9)
 
 
 @pytest.mark.parametrize("wrong", [[7], -5, [True], "all", [0.5]])

@@ -28,8 +28,8 @@ _CHUNK_BYTES = 1 << 20  # of contexts and noise at a time
 class Replay:
     """Rewards of one policy in the accepted rounds, per trial.
 
-    If the log lacks actions that the policy chooses, the rewards are not distributed as in online play: means and
-    errors are then NaN, and `reason` says why.
+    If the log lacks actions that the policy chooses, or its propensities are wrong, the rewards are not distributed as
+    in online play: means and errors are then NaN, and `reason` says why.
     """
 
     policy: Any
@@ -148,7 +148,8 @@ def _expected(env: Logged) -> int:
 def draws_per_round(policy: Any, env: Logged, draws: int) -> int:
     """Return the number of draws per round needed for the choice probabilities of a policy."""
     size = noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim)
-    checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * int(draws) * size, "take fewer")
+    n_bytes = 8 * int(draws) * size * default_workers()  # each draws for a round of its own
+    checks.fits_in_memory(f"draws={draws} of the policy's noise", n_bytes, "take fewer")
     return draws if size else 1
 
 
