@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 
@@ -17,6 +18,9 @@ def main() -> None:
 
     SIGTERM stops a command in order. A command that was started with SIGINT or SIGTERM ignored goes on ignoring it.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no result is lost because a terminal lacks ± or a dash
     try:
         from albatross.cli.commands import albatross
     except ModuleNotFoundError as error:
