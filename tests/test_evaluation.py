@@ -235,9 +235,7 @@ def test_weights_that_average_too_much_betray_propensities_that_are_too_small():
         refused = all_estimates(uniform, log)
     assert np.isnan([found[:2] for found in refused]).all()
     env = Logged(contexts=np.ones((900, 4, 1)), **log)
-    with pytest.warns(
-        UserWarning, match=r"no replay, because \d+ rounds were accepted where about 75 are expected: "
-    ):
+    with pytest.warns(UserWarning, match=r"no replay, because \d+ rounds were accepted where about 75 are expected: "):
         assert np.isnan(replay(LINTS, env).value)
 
 
