@@ -123,6 +123,11 @@ def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_the_package_is_a_command_of_its_own():
+    done = processes.run([sys.executable, "-m", "albatross", "--version"], check=True)
+    assert done.stdout.startswith("albatross, version ")
+
+
 def test_a_results_folder_of_another_version_is_refused_before_anything_is_run(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "summary.json").write_text('{"panel": "b", "versions": {"albatross": "0.0.1"}}')
