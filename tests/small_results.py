@@ -8,7 +8,7 @@ from albatross.experiments import PANELS, rated_rows, results
 from albatross.experiments.panel import Outcome
 from albatross.race import problems, run
 from albatross.race.standings import Raced, standings
-from albatross.report.figures import ball, nested, norm, rated, users
+from albatross.report.figures import ball, nested, news, norm, rated, users
 from albatross.store.identity import identity, signed
 from albatross.store.tables import write_table
 
@@ -160,6 +160,27 @@ def _scaling(name, trials):
     )
 
 
+NEWS_REGRET = (1_140, 2_160, 720, 3_490, 5_690, 3_750, 3_440, 200, 140, 2_920, 1_680, 1_030)
+
+
+def _news(name, trials):
+    found = {"alb-norm": (1.5, 0.1, np.nan, np.nan), "osom": (np.nan, np.nan, 1.0, np.nan)}
+    nothing = (np.nan,) * 4
+    return columns(
+        ("policy", "population", "reader", "norm", "support", "first_bound", "last_bound", "switched", "topics")
+        + ("round", "regret"),
+        [
+            (policy, trial, reader, norm, support)
+            + ((*nothing[:3], support * (norm > 0.0)) if policy == "alb-dim" else found.get(policy, nothing))
+            + (t, final * (1.5 - 0.4 * norm) * _LUCK[number, trial] * (t / 30_000) ** 0.5)
+            for number, (policy, final) in enumerate(zip(news.LOOKS, NEWS_REGRET, strict=True))
+            for trial in range(trials)
+            for reader, (norm, support) in enumerate((norm, support) for norm in (0.0, 1.0) for support in (2, 16))
+            for t in range(1_500, 30_001, 1_500)
+        ],
+    )
+
+
 TABLES = {
     **dict.fromkeys("ab", _norm_regret),
     "c": _estimates,
@@ -170,6 +191,7 @@ TABLES = {
     "nested": _nested,
     "users": _users,
     "scaling": _scaling,
+    "news": _news,
 }
 
 

@@ -61,6 +61,7 @@ def test_a_long_value_is_shortened_in_messages():
     assert checks.shown("x" * 1_000) == "'" + "x" * 100 + "...'"
     assert checks.shown([0.5] * 1_000) == "[" + "0.5, " * 19 + "0.5," + "..."
     assert checks.shown(10**5_000) == "an integer of about 4983 digits"
+    assert checks.shown([10**5_000]) == "a list with a huge integer"
 
 
 def test_masked_arrays_are_refused_where_something_is_hidden():
@@ -73,6 +74,7 @@ def test_masked_arrays_are_refused_where_something_is_hidden():
         lambda: agent.warm_start(HIDDEN, [0, 1], [1.0, 1.0]),
         lambda: agent.warm_start(np.ones((2, 3)), [0, 1], np.ma.masked_array([1.0, 2.0], mask=[False, True])),
         lambda: fleet.select([0], HIDDEN[None]),
+        lambda: fleet.select([0], [[HIDDEN[0], HIDDEN[1]]]),
         lambda: environments.Logged(contexts=HIDDEN[None], actions=[0], rewards=[1.0], propensities=[1.0]),
     ):
         with pytest.raises(ValueError, match="masked"):

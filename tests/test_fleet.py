@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import numpy as np
@@ -36,7 +37,7 @@ def play(fleet, rng, batches, size=6):
 
 
 # States of every make: nested, with empty arrays, with tags, with noise, with a tuple of states of different types.
-@pytest.mark.parametrize("name", ["alb-norm-start", "osom", "lints", "ucb", "d3rb"])
+@pytest.mark.parametrize("name", ["alb-norm-start", "osom", "lints", "ucb", "d3rb", "alb-dim-finite-no-biases"])
 def test_every_user_is_an_agent_of_their_own_bit_for_bit(name):
     policy = VARIANTS[name]
     fleet = new_fleet(policy)
@@ -140,6 +141,38 @@ def test_new_users_join_with_nothing_known_of_them():
     np.testing.assert_equal(learnt(fleet)[:USERS], before)
     assert fleet.diagnostics(USERS)["pulls"].sum() == 0
     play(fleet, np.random.default_rng(0), 20)
+
+
+@pytest.mark.parametrize("interrupted", range(1, 7))
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_users_who_could_not_join_leave_nothing_behind(error, interrupted, monkeypatch):
+    fleet = new_fleet(policies.UCB())
+    play(fleet, np.random.default_rng(0), 20)
+    saved, concatenate, calls = pickle.dumps(fleet), np.concatenate, 0
+
+    def concatenate_until_interrupted(arrays):
+        nonlocal calls
+        calls += 1
+        if calls == interrupted:
+            raise error
+        return concatenate(arrays)
+
+    monkeypatch.setattr(np, "concatenate", concatenate_until_interrupted)
+    try:
+        fleet.add_users(2)
+    except error:
+        assert pickle.dumps(fleet) == saved
+    else:
+        assert calls < interrupted
+        assert fleet.n_users == USERS + 2
+
+
+def test_too_many_new_users_change_no_random_number():
+    fleet = new_fleet()
+    saved = pickle.dumps(fleet)
+    with pytest.raises(ValueError, match="GB of memory"):
+        fleet.add_users(10**12)
+    assert pickle.dumps(fleet) == saved
 
 
 def test_a_saved_fleet_goes_on_bit_for_bit(tmp_path):

@@ -101,6 +101,25 @@ def test_a_file_with_a_damaged_page_is_compiled_again(copy, as_it_was):
     assert play(copy)[0] == as_it_was
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners and modes here")
+@pytest.mark.parametrize("planted", ["by somebody else", "writable", "link", "pipe"])
+def test_a_file_that_others_may_have_written_is_not_read(planted, tmp_path):
+    path = tmp_path / "code"
+    machine_code._write(path, b"content")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert machine_code._read(path) == b"content"
+    if planted == "by somebody else":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a file away")
+        os.chown(path, 12_345, 12_345)
+    elif planted == "writable":
+        path.chmod(0o666)
+    else:
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere") if planted == "link" else os.mkfifo(path)
+    assert machine_code._read(path) is None  # a pipe must not be waited for either
+
+
 def test_code_is_not_kept_if_its_sources_were_edited_after_they_were_imported(copy, as_it_was):
     source = copy / "src" / "albatross" / "policies" / "arms" / "ucb.py"
     later = f"import pathlib; path = pathlib.Path({str(source)!r}); path.write_text(path.read_text() + '# later')"

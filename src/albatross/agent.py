@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks, policies, saving
+from albatross.compiling import first_cause
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
 from albatross.loops import count_choices, decide, learn_log, learn_reward
@@ -141,9 +142,11 @@ class Agent:
             if self._noise_size:
                 rewind = self._rng.bit_generator.state
                 noise = self._rng.standard_normal(self._noise_size)
-            sound, kept = self._decide(
-                self._parameters, self._state, contexts, mask, self._pending_of_arm, self._made, noise
-            )
+            offered = (contexts, mask, self._pending_of_arm, self._made)
+            try:
+                sound, kept = self._decide(self._parameters, self._state, *offered, noise)
+            except SystemError as error:
+                raise first_cause(error) from None
             if not sound or kept[5].size > self._tag_size:
                 if rewind:
                     self._rng.bit_generator.state = rewind
@@ -151,14 +154,15 @@ class Agent:
                 refuse_choice(self._parameters, self._state, self._offer(contexts, mask), noise)
             if kept[5].size < self._tag_size:  # as a fleet keeps it, and a file
                 kept = (*kept[:5], np.append(kept[5], np.zeros(self._tag_size - kept[5].size)))
-            self._made += 1
-            name = f"{self._name}-{self._made}"
+            name = f"{self._name}-{self._made + 1}"
             if len(self._pending) >= self.max_pending:
                 self._forget_oldest()
-            self._pending[name] = kept
             arm, action, score, width, propensity, _ = kept
             action.flags.writeable = False  # the update will learn from it
+            # No calls in these lines: a Ctrl-C cannot come between them.
+            self._made += 1
             self._pending_of_arm[arm] += 1
+            self._pending[name] = kept
         return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
 
     def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
@@ -166,7 +170,7 @@ class Agent:
 
         On the unit ball, an action vector is accepted as well: that of a pending decision, or one of your own.
         """
-        name = decision.id if isinstance(decision, Decision) else decision
+        name: Any = decision.id if isinstance(decision, Decision) else decision
         if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
             action = checks.finite_array("action", name, (self.dim,))
             with self._lock:
@@ -183,8 +187,10 @@ class Agent:
             try:
                 self._learn(self._parameters, self._state, kept, reward, self._learnt)
             finally:
-                if self._learnt[0]:  # a Ctrl-C may come right after; if the policy raised, the decision stays pending
-                    self._take_off(name)
+                # If the policy raised, the decision stays pending. No calls here: a Ctrl-C cannot come in between.
+                if self._learnt[0]:
+                    self._pending_of_arm[kept[0]] -= 1
+                    del self._pending[name]
 
     def drop(self, decision: Decision | str) -> None:
         """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""
@@ -269,7 +275,9 @@ class Agent:
         return kept
 
     def _take_off(self, name: Any) -> None:
-        self._pending_of_arm[self._pending.pop(name)[0]] -= 1
+        arm = self._pending[name][0]
+        self._pending_of_arm[arm] -= 1
+        del self._pending[name]
 
     def _forget_oldest(self) -> None:
         self._take_off(next(iter(self._pending)))

@@ -57,8 +57,23 @@ def _is_private(folder: Path) -> bool:
     if not hasattr(os, "geteuid"):  # Windows, where the folders of a profile are private
         return True
     found = folder.lstat()
-    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return own and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and os.access(folder, os.W_OK)
+    return stat.S_ISDIR(found.st_mode) and _is_own(found) and os.access(folder, os.W_OK)
+
+
+def is_private_file(path: Path) -> bool:
+    """Return whether this is a real file of this user that nobody else may write to.
+
+    A folder that is private now may hold what others put there before.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and _is_own(found)
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Return whether this user owns it and nobody else may write to it."""
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _guarded(folder: Path) -> bool:

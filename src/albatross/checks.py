@@ -34,7 +34,9 @@ def shown(value: Any) -> str:
     try:
         return shortened(repr(value))
     except ValueError:  # Python refuses to print integers of more than 4,300 digits
-        return f"an integer of about {value.bit_length() * 3 // 10} digits"
+        if isinstance(value, int):
+            return f"an integer of about {value.bit_length() * 3 // 10} digits"
+        return f"a {type(value).__name__} with a huge integer"
 
 
 def _number(name: str, value: Any, needed: str) -> float:
@@ -107,10 +109,16 @@ def flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, not {shown(value)}")
 
 
+def _hides_something(value: Any, axes: int = 3) -> bool:
+    """Return whether this, or something in lists of up to `axes` axes, is a masked array with masked entries."""
+    if isinstance(value, list | tuple):
+        return axes > 0 and any(_hides_something(part, axes - 1) for part in value)
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
+
+
 def numbers(name: str, value: Any) -> np.ndarray:
     """Return `value` as an array of real numbers (integer or float); refuse an array with masked entries."""
-    parts = value if isinstance(value, list | tuple) else (value,)
-    if any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ma.MaskedArray)):
+    if _hides_something(value):
         raise ValueError(f"{name} has masked entries: fill them in, or leave out the rows that hold them")
     try:
         array = np.asarray(value)

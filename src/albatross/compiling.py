@@ -64,13 +64,27 @@ class compiled:
             return None
 
     def __call__(self, *args: Any) -> Any:
-        return self._dispatcher(*args)
+        try:
+            return self._dispatcher(*args)
+        except SystemError as error:
+            raise first_cause(error) from None
 
     def prepared(self, *examples: Any) -> Any:
         """Return the function for exactly these types, without looking at types again: 0.8 us a call, not 5."""
         if not hasattr(self._dispatcher, "compile"):  # Numba is switched off
             return self._dispatcher
         return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
+
+
+def first_cause(error: SystemError) -> BaseException:
+    """Return what a signal handler raised, such as KeyboardInterrupt, while Numba returned arrays to Python.
+
+    Numba runs a Python function then, goes on after its error, and Python reports a SystemError instead.
+    """
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return cause
 
 
 def _is_ours(module: str) -> bool:

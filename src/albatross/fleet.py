@@ -10,7 +10,7 @@ import numpy as np
 from albatross import checks, policies, saving
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
-from albatross.loops import Choices, all_finite, choose, learn_rewards
+from albatross.loops import Choices, all_finite, choose, first_not_pending, learn_rewards
 from albatross.picking import arm_to_retry
 from albatross.protocol import (
     Offer,
@@ -101,11 +101,17 @@ class Fleet:
         """Add `n_users` new users and return their numbers."""
         checks.whole("n_users", n_users, least=1)
         with self._lock:
-            known = self.n_users
-            newcomers = self._newcomers(int(n_users))
-            self._states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
-            self._pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
-            self._decisions = np.concatenate([self._decisions, np.zeros(n_users, np.int32)])
+            known, before = self.n_users, self._rng.bit_generator.state
+            checks.fits_in_memory(f"a copy of {known} users", self.nbytes, "keep several fleets")
+            try:
+                newcomers = self._newcomers(int(n_users))
+                states = mapped(lambda known, new: np.concatenate([known, new]), self._states, newcomers)
+                pending = np.concatenate([self._pending, np.zeros((n_users, self.n_arms), np.int32)])
+                decisions = np.concatenate([self._decisions, np.zeros(n_users, np.int32)])
+            except BaseException:  # too little memory, or a Ctrl-C
+                self._rng.bit_generator.state = before
+                raise
+            self._states, self._pending, self._decisions = states, pending, decisions
             return np.arange(known, self.n_users)
 
     # ---------------------------------------------------------------------------------------- events and rewards
@@ -146,19 +152,15 @@ class Fleet:
         choices = self._chosen(choices)
         rewards = checks.finite_array("rewards", rewards, (len(choices.users),))
         with self._lock:
-            self._settle(choices)
-            learnt = np.zeros(1, np.int64)
-            try:
-                learn_rewards(self._parameters, self._states, choices, rewards, learnt)
-            except BaseException:  # raised by the policy: the rest stays pending
-                np.add.at(self._pending, (choices.users[learnt[0] :], choices.arms[learnt[0] :]), 1)
-                raise
+            self._check_pending(choices)
+            learn_rewards(self._parameters, self._states, choices, rewards, self._pending)
 
     def drop(self, choices: Choices) -> None:
         """Discard choices that will never be rewarded."""
         choices = self._chosen(choices)
         with self._lock:
-            self._settle(choices)
+            self._check_pending(choices)
+            np.subtract.at(self._pending, (choices.users, choices.arms), 1)
 
     def diagnostics(self, user: int) -> dict[str, Any]:
         """Return what the policy has learnt about one user."""
@@ -213,14 +215,10 @@ class Fleet:
             raise ValueError(f"choices must be the unchanged result of this fleet's select: {error}") from None
         return Choices(users, arms, actions, scores, widths, propensities, tags)
 
-    def _settle(self, choices: Choices) -> None:
-        """Remove choices from the pending ones; if one of them is not pending, remove none."""
-        where = choices.users, choices.arms
-        np.subtract.at(self._pending, where, 1)
-        settled = self._pending[where] >= 0
-        if not settled.all():
-            np.add.at(self._pending, where, 1)
-            row = int(np.argmin(settled))
+    def _check_pending(self, choices: Choices) -> None:
+        """Refuse choices of which one is not pending."""
+        row = first_not_pending(choices.users, choices.arms, self._pending)
+        if row >= 0:
             raise UnknownDecision(
                 f"user {choices.users[row]} has no pending choice of arm {choices.arms[row]}: "
                 "it was rewarded or dropped before"

@@ -111,8 +111,21 @@ def choose(policy, states, users, contexts, eligible, pending, decisions, noise,
 
 
 @compiled
-def learn_rewards(policy, states, choices, rewards, learnt):
-    """Update with one reward per event; `learnt` (1,) counts them."""
+def first_not_pending(users, arms, pending):
+    """Return the first event whose choice is not pending, -1 if all are. `pending` is as before."""
+    wrong = -1
+    for event in range(users.size):
+        pending[users[event], arms[event]] -= 1
+        if wrong < 0 and pending[users[event], arms[event]] < 0:
+            wrong = event
+    for event in range(users.size):
+        pending[users[event], arms[event]] += 1
+    return wrong
+
+
+@compiled
+def learn_rewards(policy, states, choices, rewards, pending):
+    """Update with one reward per event. A choice is pending until it is learnt, whatever interrupts this."""
     for event in range(rewards.size):
         choice = Choice(
             choices.arms[event],
@@ -123,7 +136,7 @@ def learn_rewards(policy, states, choices, rewards, learnt):
             choices.tags[event],
         )
         update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
-        learnt[0] += 1
+        pending[choices.users[event], choices.arms[event]] -= 1
 
 
 # ----------------------------------------------------------------------------------------------- rounds of a simulation

@@ -25,7 +25,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from albatross.cache import private_folder
+from albatross.cache import is_private_file, private_folder
 
 MOST_BYTES = 500_000_000  # in the folder; past this, files that were not used for longest are removed
 not_kept = list[str]()  # files that could not be written
@@ -86,8 +86,10 @@ class MachineCode(_Cache):
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the content of the file; None if it cannot be read or is damaged."""
+    """Return the content of the file; None if it is damaged, cannot be read, or others may have written it."""
     try:
+        if not is_private_file(path):
+            return None
         content = path.read_bytes()
         if time.time() - path.stat().st_mtime > _RECENT:
             os.utime(path)
@@ -102,7 +104,8 @@ def _write(path: Path, content: bytes) -> None:
     _make_room()
     unfinished = path.with_name(f"unfinished-{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        unfinished.write_bytes(hashlib.sha256(content).digest() + content)
+        with open(unfinished, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(hashlib.sha256(content).digest() + content)
         unfinished.replace(path)
     except OSError:
         not_kept.append(path.name)

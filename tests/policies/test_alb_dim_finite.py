@@ -262,6 +262,15 @@ def test_bad_arguments_are_refused_by_name(name, wrong):
         policies.ALBDimFinite(**{"dims": (1, 3), name: wrong})
 
 
+def test_a_bound_beyond_64_bits_is_a_number_like_any_other():
+    whole, real = (
+        Agent(policies.ALBDimFinite(dims=(1, 3), feature_bound=bound), n_arms=2, dim=3, seed=0)
+        for bound in (10**30, 1e30)
+    )
+    assert whole._parameters.settings.dtype == float
+    np.testing.assert_array_equal(whole._parameters.settings, real._parameters.settings)
+
+
 def test_maps_that_do_not_end_with_all_features_are_refused_when_these_are_known():
     for dim in (4, 6):
         with pytest.raises(ValueError, match="dims"):

@@ -58,6 +58,17 @@ VERDICTS = {
     "grows-with-norm": HOLDS,
     "below-bound": HOLDS,
     "theorem-conditions": FAILS,
+    "news-one-bound": HOLDS,  # with the paper's estimator, too
+    "news-osom": CHANGED,
+    "news-dim": FAILS,
+    "news-every-norm": HOLDS,
+    "news-oracle": HOLDS,
+    "news-osom-switches": HOLDS,
+    "news-first-bound": HOLDS,
+    "news-map": HOLDS,
+    "news-dim-late": FAILS,
+    "news-sampling": FAILS,
+    "news-albatross": HOLDS,
 }
 
 
@@ -179,6 +190,17 @@ OTHERWISE = [
     ("root-t", "scaling", "SELECT * FROM curves WHERE part NOT LIKE 'rounds%'", MISSING),
     ("grows-with-norm", "scaling", steeper("norm", "alb-norm-no-biases", -0.1), FAILS),
     ("below-bound", "scaling", steeper("norm", "oful-plus", 0), FAILS),
+    ("news-one-bound", "news", scaled("alb-norm-paper", 2), CHANGED),
+    ("news-osom", "news", scaled("osom", 0.2), FAILS),
+    ("news-dim", "news", scaled("alb-dim", 0.5), CHANGED),
+    ("news-every-norm", "news", scaled("oful-plus", "if(norm > 0, 0.3, 1)"), FAILS),
+    ("news-oracle", "news", scaled("oracle", 0.5), FAILS),
+    ("news-osom-switches", "news", "SELECT * REPLACE (if(support = 2, 0, switched) AS switched) FROM curves", FAILS),
+    ("news-first-bound", "news", "SELECT * REPLACE (if(support = 2, 0.9, 1.5) AS first_bound) FROM curves", FAILS),
+    ("news-map", "news", "SELECT * REPLACE (16 AS topics) FROM curves", FAILS),
+    ("news-dim-late", "news", scaled("alb-dim", "if(round > 15_000, 0.8, 1)"), HOLDS),
+    ("news-sampling", "news", scaled("lints", 10), HOLDS),
+    ("news-albatross", "news", scaled("albatross", 10), FAILS),
 ]
 
 

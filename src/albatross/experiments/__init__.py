@@ -6,6 +6,7 @@ from albatross.experiments import (
     dim_refinement,
     dim_regret,
     nested,
+    news,
     norm_estimates,
     norm_regret,
     rated_rows,
@@ -24,4 +25,5 @@ PANELS: dict[str, Panel] = {
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,
+    **news.PANELS,
 }

@@ -33,10 +33,11 @@ CAPTIONS = {
     "e-literal": "Panel e with exploration on the unit sphere, as the paper has it. The first phase is then 140 "
     "million rounds long, because a shorter one does not find the support.",
     "f": "The coordinates that ALB-Dim keeps active, phase by phase, on the problems of panels d and e.",
-    "g": "Clusters of rated rows are arms. Reward so far, as a multiple of uniform play's. The first "
-    "reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
-    "h": "ALB-Norm's estimate divided by the norm, from a first bound of 25 on. Every draw has its own columns and "
-    "clusters.",
+    "g": "Clusters of rated rows are arms. Cumulative reward, as in the paper, here also of OFUL+ given 25 and given "
+    "the norm. The first reading has a true model behind it; the other two are ill-posed and stand beside it for "
+    "comparison.",
+    "h": "ALB-Norm's estimate of the norm, from a first bound of 25 on, and the norm itself. Every draw has its own "
+    "columns and clusters.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
@@ -44,6 +45,9 @@ CAPTIONS = {
     "scaling": "Beyond the paper's figure: final regret against one property of the problem, the others fixed, on log "
     "axes. The number after a name is its slope. Dotted: the part of a theorem's bound that grows with T, "
     "scaled to meet the adaptive policy's last point. AlbatrossDim plays far fewer rounds.",
+    "news": "Beyond the paper's figure: the motivating example on real headlines. Readers differ in the norm and in "
+    "the support of their interest. ALB-Norm estimates its first bound, OFUL+ and OSOM are given one bound for all "
+    "readers, the oracles are given each reader's norm or map. Dashed: the main text with the paper's own estimator.",
 }
 
 

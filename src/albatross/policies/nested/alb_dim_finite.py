@@ -121,7 +121,8 @@ def _settings(policy: ALBDimFinite, n_arms: int, dim: int, lengths: np.ndarray, 
     bound = policy.feature_bound
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, int(lengths[: phase + 1].sum()), policy.delta)
-    return float(rounds), n_stages(rounds), _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound), bound
+    scale = _SCALES[policy.inner](rounds, n_arms, delta, policy.sigma, bound)
+    return float(rounds), n_stages(rounds), scale, float(bound)
 
 
 in_phase = generic("in_phase")  # in_phase(inner, settings) -> the inner policy as a phase plays it

@@ -1,0 +1,56 @@
+"""A Ctrl-C, at whatever moment, is a KeyboardInterrupt and leaves agents and fleets consistent."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from albatross import Agent, Fleet, policies
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers that send signals here")
+
+INTERRUPTS, USERS, ARMS = 2_000, 50, 4
+
+
+@pytest.fixture
+def interrupted_often():
+    """Repeat a function that is interrupted at random moments; every interrupt must be a KeyboardInterrupt."""
+    rng = np.random.default_rng(0)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    def play_on(play):
+        end = time.monotonic() + 60.0
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(2e-5, 3e-4))
+        while time.monotonic() < end:
+            play()
+
+    def repeat(play):
+        for _ in range(INTERRUPTS):
+            with pytest.raises(KeyboardInterrupt):
+                play_on(play)
+
+    yield repeat
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_an_agent_loses_and_repeats_nothing(interrupted_often):
+    agent, contexts = Agent(policies.LinTS(), n_arms=ARMS, dim=3, seed=0), np.ones((ARMS, 3))
+    agent.update(agent.select(contexts), 1.0)  # compiled
+    interrupted_often(lambda: agent.update(agent.select(contexts), 1.0))
+    found = agent.diagnostics()
+    assert found["decisions"] == found["pulls"].sum() + found["pending"]
+    pending = np.bincount([kept[0] for kept in agent._pending.values()], minlength=ARMS)
+    np.testing.assert_array_equal(agent._pending_of_arm, pending)
+
+
+def test_a_fleet_loses_and_repeats_nothing(interrupted_often):
+    fleet, users = Fleet(policies.UCB(), n_users=USERS, n_arms=ARMS, dim=3, seed=0), np.arange(USERS)
+    contexts, rewards = np.ones((USERS, ARMS, 3)), np.ones(USERS)
+    fleet.update(fleet.select(users, contexts), rewards)  # compiled
+    interrupted_often(lambda: fleet.update(fleet.select(users, contexts), rewards))
+    pulls = np.array([fleet.diagnostics(user)["pulls"].sum() for user in users])
+    np.testing.assert_array_equal(fleet._decisions, pulls + fleet._pending.sum(axis=1))
