@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import new_console, plainly
+from albatross.cli.plainly import new_console, plainly, seed_option
 
 
 @click.command()
@@ -22,9 +22,7 @@ from albatross.cli.plainly import new_console, plainly
     help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
-)
+@seed_option
 @click.option(
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
