@@ -35,7 +35,6 @@ from albatross.picking import pick_best
 from albatross.policies.arms.oful_plus import EuclideanBall, OFULPlus, OFULPlusState, ball_radius, biases
 from albatross.protocol import Choice, check_state, diagnostics, init, resolve, select, tag_size, update
 
-_NORM = 1  # test="norm" in compiled code
 _UNKNOWN = 1.0  # switched, in a file of version 0.2 or older: the first round is always forced, so no switch is then
 
 
@@ -117,7 +116,7 @@ def update_osom(policy: OSOM, state, choice, reward, n):
         state.tested[0] += n
         state.shortfall[0] += n * choice.tag[0] - reward
         state.allowance[0] += n * choice.tag[1]
-    if too_long(policy, state.complex) if policy.test == _NORM else falls_short(policy, state):
+    if too_long(policy, state.complex) if policy.test else falls_short(policy, state):
         state.switched[0] = np.sum(state.pulls)
 
 
@@ -151,6 +150,6 @@ def diagnostics_osom(policy: OSOM, state):
         "switched": switched > 0.0,
         "switched_at": int(switched) if switched > _UNKNOWN else None,
     }
-    if policy.test == _NORM:
+    if policy.test:  # 1: "norm"
         return {**found, "null_radius": float(ball_radius(policy.null, state.complex))}
     return {**found, "shortfall": float(state.shortfall[0]), "allowance": float(state.allowance[0])}
