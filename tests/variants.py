@@ -54,6 +54,7 @@ VARIANTS = {
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
     "albatross-dim": policies.AlbatrossDim(sigma=SIGMA),
     "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
+    "online-to-confidence": policies.OnlineToConfidence(sparsity=2, sigma=SIGMA),
     "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
     "sup-lin-rel-no-biases": policies.SupLinRel(sigma=SIGMA, horizon=HORIZON),
     "sup-lin-ucb-no-biases": policies.SupLinUCB(sigma=SIGMA, horizon=HORIZON, feature_bound=3.0),

@@ -24,6 +24,7 @@ from albatross.policies.ball.albatross_dim import AlbatrossDim
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.explore_then_commit import ExploreThenCommit
+from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.catalogue import CATALOGUE, Entry
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
@@ -65,6 +66,7 @@ __all__ = [
     "LinUCB",
     "ModCB",
     "OFULPlus",
+    "OnlineToConfidence",
     "RegretBalancing",
     "SALasso",
     "SupLinRel",

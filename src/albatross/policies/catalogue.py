@@ -26,6 +26,7 @@ from albatross.policies.ball.albatross_dim import AlbatrossDim
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.explore_then_commit import ExploreThenCommit
+from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
 from albatross.policies.nested.first_features import FirstFeatures
@@ -93,6 +94,12 @@ CATALOGUE: dict[str, Entry] = {
     "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
     "ball-lints": Entry(BallLinTS, "Agrawal, Goyal 2013, Algorithm 1", _BALL, "noise level"),
     "sl-ucb": Entry(SLUCB, "Carpentier, Munos 2012, Section 3 (other noise model)", _BALL, "noise level, horizon"),
+    "online-to-confidence": Entry(
+        OnlineToConfidence,
+        "Abbasi-Yadkori, Pal, Szepesvari 2012, Theorem 1 (exact mixture as the predictor)",
+        _BALL,
+        "noise level, sparsity, few coordinates",
+    ),
     "explore-then-commit": Entry(
         ExploreThenCommit, "after Hao, Lattimore, Wang 2020, Algorithm 1", _BALL, "noise level, horizon"
     ),
