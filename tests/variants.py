@@ -27,6 +27,7 @@ VARIANTS = {
     "ucb": policies.UCB(sigma=SIGMA),
     "ucb-main": policies.UCB(sigma=SIGMA, form="main", scale=0.5),
     "ucb1": policies.UCB1(),
+    "successive-rejects": policies.SuccessiveRejects(horizon=60),
     "greedy": policies.Greedy(),
     "greedy-no-biases": policies.Greedy(biases=False),
     "linucb": policies.LinUCB(),

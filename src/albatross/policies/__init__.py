@@ -15,6 +15,7 @@ from albatross.policies.arms.oful_plus import OFULPlus
 from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
+from albatross.policies.arms.successive_rejects import SuccessiveRejects
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -69,6 +70,7 @@ __all__ = [
     "OnlineToConfidence",
     "RegretBalancing",
     "SALasso",
+    "SuccessiveRejects",
     "SupLinRel",
     "SupLinUCB",
     "ThresholdLasso",

@@ -17,6 +17,7 @@ from albatross.policies.arms.oful_plus import OFULPlus
 from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
+from albatross.policies.arms.successive_rejects import SuccessiveRejects
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -89,6 +90,9 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "ucb": Entry(UCB, "Auer, Cesa-Bianchi, Fischer 2002; anytime index", _PLAIN, "noise level"),
     "ucb1": Entry(UCB1, "Auer, Cesa-Bianchi, Fischer 2002, Figure 1", _PLAIN, "range of rewards"),
+    "successive-rejects": Entry(
+        SuccessiveRejects, "Audibert, Bubeck, Munos 2010, Section 3", _PLAIN, "number of plays to spend on exploring"
+    ),
     "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),
     "albatross-dim": Entry(AlbatrossDim, "this library; prior of Stephens 2017", _BALL, "noise level"),
     "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
