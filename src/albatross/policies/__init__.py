@@ -29,6 +29,7 @@ from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.catalogue import CATALOGUE, Entry
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
+from albatross.policies.nested.exp4_ix import Exp4IX
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.nested.mod_cb import ModCB
 from albatross.policies.nested.sup_lin_rel import SupLinRel
@@ -60,6 +61,7 @@ __all__ = [
     "Corral",
     "EBLinTS",
     "Entry",
+    "Exp4IX",
     "ExploreThenCommit",
     "FirstFeatures",
     "Greedy",

@@ -30,6 +30,7 @@ from albatross.policies.ball.explore_then_commit import ExploreThenCommit
 from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
+from albatross.policies.nested.exp4_ix import Exp4IX
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.nested.mod_cb import ModCB
 from albatross.policies.nested.sup_lin_rel import SupLinRel
@@ -115,8 +116,13 @@ CATALOGUE: dict[str, Entry] = {
         _FEATURES,
         "noise level, length of features, horizon",
     ),
+    "exp4-ix": Entry(
+        Exp4IX, "Neu 2015, Section 3.2", _FEATURES, "a finite class of policies, range of rewards, horizon"
+    ),
     "first-features": Entry(FirstFeatures, "Foster, Krishnamurthy, Luo 2019, Section 2", _NESTED, "the right map"),
-    "mod-cb": Entry(ModCB, "Foster, Krishnamurthy, Luo 2019, Algorithm 1 (LinUCB inside)", _NESTED, "feature maps"),
+    "mod-cb": Entry(
+        ModCB, "Foster, Krishnamurthy, Luo 2019, Algorithm 1 (LinUCB or Exp4-IX inside)", _NESTED, "feature maps"
+    ),
     "corral": Entry(
         Corral, "Agarwal, Luo, Neyshabur, Schapire 2017, Algorithm 1", _META, "base policies, range of rewards, horizon"
     ),
