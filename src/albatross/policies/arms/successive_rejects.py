@@ -57,7 +57,7 @@ def phase_plays(budget: int, n_arms: int) -> list[int]:
 
 @resolve.register
 def resolve_successive_rejects(policy: SuccessiveRejects, n_arms, dim, horizon):
-    budget = checks.told_horizon(policy, horizon)
+    budget = checks.given_horizon(policy, horizon)
     return parameters(policy, horizon=budget, phases=np.array(phase_plays(budget, n_arms), float))
 
 

@@ -67,7 +67,7 @@ def resolve_exp4_ix(policy: Exp4IX, n_arms, dim, horizon):
     n_experts, features = np.shape(policy.experts)
     if features != dim:
         raise ValueError(f"experts have {features} columns, but arms have {dim} features")
-    rounds = checks.told_horizon(policy, horizon)
+    rounds = checks.given_horizon(policy, horizon)
     return parameters(policy, horizon=rounds, eta=math.sqrt(2.0 * math.log(n_experts) / (n_arms * rounds)))
 
 

@@ -9,10 +9,10 @@ tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / del
 
 Departures: the paper's base is Exp4-IX over a cover of policies, which must be finite (`base=Exp4IX(...)`); by default
 LinUCB replaces it. On a map, features beyond it are 0 for the base, so several experts may be one policy there. The
-paper's threshold has an unnamed constant; the spread above replaces it. A map is tested only with at least 20 samples and
-twice as many as its dimension, because the spread is unknown before, and then whenever there are 5 % more samples than at
-the last test. Features are made uncorrelated by the covariance of all offered arms; if it is not given, it is estimated
-from them, and a pending decision then holds d (d + 1) / 2 numbers.
+paper's threshold has an unnamed constant; the spread above replaces it. A map is tested only with at least 20 samples
+and twice as many as its dimension, because the spread is unknown before, and then whenever there are 5 % more samples
+than at the last test. Features are made uncorrelated by the covariance of all offered arms; if it is not given, it is
+estimated from them, and a pending decision then holds d (d + 1) / 2 numbers.
 """
 
 from __future__ import annotations
