@@ -10,6 +10,7 @@ from albatross.experiments import (
     norm_regret,
     rated_rows,
     scaling,
+    simple_bandit,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -21,6 +22,7 @@ PANELS: dict[str, Panel] = {
     **dim_refinement.PANELS,
     **rated_rows.PANELS,
     **nested.PANELS,
+    **simple_bandit.PANELS,
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,

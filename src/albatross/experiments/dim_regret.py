@@ -37,7 +37,7 @@ def problem(settings: Mapping[str, Any]) -> environments.Ball:
 
 
 def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The paper's three and Thompson sampling, all switching equally rarely."""
+    """The paper's three, SL-UCB, which the paper cites, and Thompson sampling, all switching equally rarely."""
     common = {"sigma": settings["noise_sd"], "switch": settings["switch"]}
     confident = {**common, "delta": settings["delta"]}
     return {
@@ -46,6 +46,7 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "oful": policies.BallOFUL(**confident),
         "oracle": lambda truth: policies.BallOFUL(support=truth["support"], **confident),
+        "sl-ucb": policies.SLUCB(**confident),
         "lints": policies.BallLinTS(**common),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,13 @@ class Panel(NamedTuple):
 def spread(values: np.ndarray) -> dict[str, float]:
     """Mean and standard deviation of a policy's final numbers, as its entry in the summary has them."""
     return {"final_mean": float(np.mean(values)), "final_sd": float(np.std(values, ddof=1 if len(values) > 1 else 0))}
+
+
+def switching(diagnostics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How often OSOM went over to its complex model, as its entry in the summary has it; nothing for other policies."""
+    if not diagnostics or "switched" not in diagnostics[0]:
+        return {}
+    return {"switched": {"times": sum(bool(each["switched"]) for each in diagnostics), "of": len(diagnostics)}}
 
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:

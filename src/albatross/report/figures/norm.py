@@ -9,72 +9,87 @@ from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.regret import regret_plots
 from albatross.report.figures.rows import by_policy, groups, matrix
-from albatross.report.figures.style import COLOURS, Look
+from albatross.report.figures.style import Look
 
-_LITERAL = ", Appendix A to the letter"
-LOOKS = {
+_THREE = {
     "alb-norm": Look("ALB-Norm", style.RED),
     "oful-plus": Look("OFUL+ given 10", style.BLUE),
     "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
-    **{
-        name: Look(label, COLOURS[name], quiet=True)
-        for name, label in {
+}
+READINGS = {  # by the end of a policy's name
+    "": "default reading",
+    "-paper": "main text, the paper's estimator",
+    "-literal": "Appendix A to the letter",
+}
+_BESIDE = {
+    name: Look(label, style.colour(name, position), quiet=True)
+    for position, (name, label) in enumerate(
+        {
             "osom": "OSOM given 10",
+            "osom-given-1": "OSOM given 1",
+            "corral": "Corral over OFUL+ given 0.1 to 10",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",
             "albatross": "Albatross, given nothing",
         }.items()
-    },
-    "alb-norm-literal": Look(f"ALB-Norm{_LITERAL}", style.RED, "dash"),
-    "oful-plus-literal": Look(f"OFUL+ given 10{_LITERAL}", style.BLUE, "dash"),
+    )
 }
-LITERAL = {"alb-norm-literal": "ALB-Norm", "oful-plus-literal": "OFUL+ given 10"}  # as the plot of their own calls them
-READINGS = {
-    "alb-norm": "ALB-Norm",
-    "alb-norm-paper": "the paper's estimator",
-    "alb-norm-literal": "Appendix A to the letter",
+_PLOTS = {  # the looks of every reading's plot
+    reading: {f"{name}{reading}": look for name, look in _THREE.items()} | (_BESIDE if not reading else {})
+    for reading in READINGS
+}
+LOOKS = {
+    name: look._replace(label=f"{look.label}, {READINGS[reading]}") if reading else look
+    for reading, looks in _PLOTS.items()
+    for name, look in looks.items()
 }
 
 
 def draw_regret(content: Content) -> Figure:
-    """Regret of all, the literal constants beside."""
-    figure, (left, right) = style.new_figure(2, widths=(1.35, 1.0), height=3.9)
+    """Regret in every reading, each with its own OFUL+ and oracle."""
+    figure, places = style.new_figure(len(READINGS), widths=(1.35, 1.0, 1.0), height=3.9)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
-
-    style.draw_regret(left, rounds, {name: each for name, each in curves.items() if name not in LITERAL}, LOOKS)
-    # UCB runs off the scale where contexts matter; the paper's three set it.
-    left.set_ylim(0, 1.5 * curves["oful-plus"][:, -1].mean())
-    left.set_title(f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}")
-    style.explain_band(left, content.trials, loc="upper left", ncols=2)
-
-    for name, label in LITERAL.items():
-        style.draw_band(right, rounds, curves[name], label=label, colour=LOOKS[name].colour)
-    beside = Look("oracle, default reading", style.GREEN, quiet=True)
-    style.draw_policy(right, rounds, curves["oracle"], beside)
-    right.set_xlim(0, rounds[-1])
-    right.set_ylim(0, 1.3 * max(curves[name].mean(axis=0)[-1] for name in LITERAL))
-    right.set_xlabel("round")
-    style.thousands(right.xaxis)
-    style.thousands(right.yaxis)
-    right.set_title("Appendix A to the letter")
-    style.explain_band(right, content.trials, loc="upper left")
+    for axes, (reading, looks) in zip(places, _PLOTS.items(), strict=True):
+        style.draw_regret(axes, rounds, {name: curves[name] for name in looks}, looks)
+        # UCB runs off the scale where contexts matter; the paper's three set it.
+        axes.set_ylim(0, 1.5 * max(curves[f"{name}{reading}"][:, -1].mean() for name in _THREE))
+        axes.set_title(READINGS[reading])
+        style.explain_band(axes, content.trials, loc="upper left", ncols=1 if reading else 2)
+    places[0].set_title(f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}: {READINGS['']}")
+    for axes in places[1:]:
+        axes.set_ylabel("")
     return figure
+
+
+def reading_plots(content: Content) -> list[plots.Plot]:
+    """Regret on the page, one plot per reading."""
+    found = []
+    for reading, looks in _PLOTS.items():
+        chosen = np.isin(content.rows["policy"], list(looks))
+        here = content._replace(rows={name: column[chosen] for name, column in content.rows.items()})
+        found += [plot._replace(title=f"Cumulative regret, {READINGS[reading]}") for plot in regret_plots(here, looks)]
+    return found
+
+
+def _reading(policy: str) -> str:
+    """Of ALB-Norm."""
+    return READINGS[policy.removeprefix("alb-norm")]
 
 
 def draw_estimates(content: Content) -> Figure:
     """b_i against i: the default, and the two readings that do not come out."""
     rows = content.rows
     figure, axes = style.new_figure(len(READINGS), height=3.5)
-    places = dict(zip(READINGS, axes, strict=True))
+    places = {f"alb-norm{reading}": each for reading, each in zip(READINGS, axes, strict=True)}
     colours = dict(zip(np.unique(rows["theta_norm"]).tolist(), (style.BLUE, style.RED), strict=False))
     for (policy, norm), chosen in groups(rows, "policy", "theta_norm").items():
         bounds, place, colour = matrix(rows, chosen, "trial", "epoch", "norm_bound"), places[policy], colours[norm]
         epochs = np.arange(1, bounds.shape[1] + 1)
         style.draw_band(place, epochs, bounds, label=f"estimates, norm {norm:g}", colour=colour, marker="o")
         place.axhline(norm, color=colour, linestyle=":", linewidth=1.2, label=f"truth, {norm:g}")
-        place.set_title(READINGS[policy])
+        place.set_title(_reading(policy))
         place.set_yscale("log")
         place.set_xticks(epochs)
         place.set_xlabel("epoch")
@@ -96,7 +111,7 @@ def estimate_plots(content: Content) -> list[plots.Plot]:
         traces += plots.band(epochs, values, name=f"estimates, norm {norm:g}", colour=colour, markers=True)
         traces.append(plots.constant(norm, (1, len(epochs)), name=f"truth, {norm:g}", colour=colour))
     layout = plots.layout(plots.axis("epoch", dtick=1), plots.axis("bound on the norm", type="log", dtick=1))
-    return [plots.Plot(READINGS[policy], data, layout) for policy, data in found.items()]
+    return [plots.Plot(_reading(policy), data, layout) for policy, data in found.items()]
 
 
 DRAWINGS = {
@@ -105,13 +120,13 @@ DRAWINGS = {
             f"regret, norm {norm}, b_1 = 10",
             lambda entry: LOOKS[entry["policy"]].label,
             draw_regret,
-            lambda content: regret_plots(content, LOOKS),
+            reading_plots,
         )
         for panel, norm in {"a": "0.1", "b": "1"}.items()
     },
     "c": Drawing(
         "estimates of the norm",
-        lambda entry: f"{READINGS[entry['policy']]}, norm {entry['theta_norm']:g}",
+        lambda entry: f"{_reading(entry['policy'])}, norm {entry['theta_norm']:g}",
         draw_estimates,
         estimate_plots,
     ),
