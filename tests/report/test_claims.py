@@ -132,8 +132,10 @@ def earning(policy, reward):
 
 
 def with_oful_plus(reward):
-    others = "SELECT * FROM curves WHERE policy != 'oful-plus'"
-    return f"{others} UNION ALL SELECT * REPLACE ('oful-plus' AS policy, {reward} AS reward) FROM curves WHERE policy = 'alb-norm'"
+    return (
+        f"SELECT * REPLACE ('oful-plus' AS policy, {reward} AS reward) FROM curves WHERE policy = 'alb-norm' "
+        "UNION ALL SELECT * FROM curves WHERE policy != 'oful-plus'"
+    )
 
 
 def on_yahoo(bound):
