@@ -47,6 +47,7 @@ VARIANTS = {
     "alb-norm-start": policies.ALBNorm(sigma=SIGMA, epoch_length=20, explore_arm="random"),
     "alb-norm-appendix": policies.ALBNorm(sigma=SIGMA, epoch_length=20, norm_bound=3.0, restart=True, **_APPENDIX),
     "osom": policies.OSOM(**_BALL),
+    "osom-norm": policies.OSOM(**_BALL, test="norm"),
     "ball-oful": policies.BallOFUL(sigma=SIGMA),
     "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
     "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
