@@ -52,6 +52,9 @@ VARIANTS = {
     "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
     "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
+    "alb-dim-inside": policies.ALBDim(
+        sigma=SIGMA, first_phase=25, switch=0.5, threshold="intervals", samples="all", shrinkage=3.0
+    ),
     "albatross-dim": policies.AlbatrossDim(sigma=SIGMA),
     "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
     "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
@@ -63,6 +66,10 @@ VARIANTS = {
     "alb-dim-finite-ucb-no-biases": policies.ALBDimFinite(
         dims=(1, 2, 3), sigma=SIGMA, first_phase=25, inner="suplinucb", feature_bound=4.0
     ),
+    "alb-dim-finite-letter-no-biases": policies.ALBDimFinite(
+        dims=(1, 3), sigma=SIGMA, first_phase=36, scaling="features", feature_bound=4.0
+    ),
+    "alb-dim-arms-no-biases": policies.ALBDimArms(sigma=SIGMA, first_phase=36),
     "mod-cb-no-biases": policies.ModCB(dims=(1, 2, 3)),
     "mod-cb-known-no-biases": policies.ModCB(dims=(1, 3), covariance=np.eye(DIM)),
     "corral": policies.Corral(bases=_BASES, horizon=HORIZON, eta=1.0, reward_range=(-1.5, 1.5)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from albatross.policies.arms.alb_dim_arms import ALBDimArms
 from albatross.policies.arms.alb_norm import ALBNorm
 from albatross.policies.arms.albatross import Albatross
 from albatross.policies.arms.eb_lints import EBLinTS
@@ -49,6 +50,7 @@ __all__ = [
     "UCB",
     "UCB1",
     "ALBDim",
+    "ALBDimArms",
     "ALBDimFinite",
     "ALBNorm",
     "Albatross",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from albatross.policies.arms.alb_dim_arms import ALBDimArms
 from albatross.policies.arms.alb_norm import ALBNorm
 from albatross.policies.arms.albatross import Albatross
 from albatross.policies.arms.eb_lints import EBLinTS
@@ -96,6 +97,7 @@ CATALOGUE: dict[str, Entry] = {
     "explore-then-commit": Entry(
         ExploreThenCommit, "after Hao, Lattimore, Wang 2020, Algorithm 1", _BALL, "noise level, horizon"
     ),
+    "alb-dim-arms": Entry(ALBDimArms, f"{_GHOSH}, Algorithm 2 on a finite set", _FEATURES, "noise level, norm bound"),
     "alb-dim-finite": Entry(ALBDimFinite, f"{_GHOSH}, Algorithm 3", _NESTED, "noise level, feature maps"),
     "sup-lin-rel": Entry(SupLinRel, "Auer 2002, Figure 3", _FEATURES, "noise level, length of features, horizon"),
     "sup-lin-ucb": Entry(

@@ -6,8 +6,9 @@ arms whose upper bound is 2 * 2^-s below the best are dropped and stage s + 1 lo
 arm is played for stage s to learn from. So a stage's choices never depend on its own rewards, which is what the proofs
 need; the price is that most data are never used.
 
-Features and rewards are first divided by `feature_bound`, b, so that no feature vector is longer than 1. Left out, it
-is b(delta) of the paper for standard normal features (`bounds.feature_bound`).
+Features are first divided by `feature_bound`, b, so that no feature vector is longer than 1, and rewards by
+`reward_unit`, which is b too but for ALB-Dim to the letter. Left out, b is b(delta) of the paper for standard normal
+features (`bounds.feature_bound`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ class Staged:
     horizon: Any  # T
     delta: float
     feature_bound: Any  # b
+    reward_unit: float
     stages: int
     scale: float  # of the width, or of its part that the data decide
 
 
 # estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
-# Both are in units of b: contexts, rewards and widths.
+# In both, contexts are divided by b, rewards and widths by the unit of rewards.
 estimate_stage = generic("estimate_stage")
 learn_stage = generic("learn_stage")
 
@@ -47,7 +49,9 @@ def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, s
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, rounds, policy.delta)
     widths = scale(rounds, n_arms, policy.delta, policy.sigma, bound)
-    return parameters(policy, horizon=rounds, feature_bound=bound, stages=n_stages(rounds), scale=widths)
+    return parameters(
+        policy, horizon=rounds, feature_bound=bound, reward_unit=bound, stages=n_stages(rounds), scale=widths
+    )
 
 
 def n_stages(horizon: float) -> int:
@@ -80,7 +84,7 @@ def select_staged(policy: Staged, state, offer, noise):
         for other in range(upper.size):
             left.eligible[other] = left.eligible[other] and upper[other] >= best - 2.0 * level
     tag = np.full(1, float(learns))  # the stage that will learn, counted from 1, or 0
-    score, width = policy.feature_bound * upper[arm], policy.feature_bound * widths[arm]
+    score, width = policy.reward_unit * upper[arm], policy.reward_unit * widths[arm]
     return Choice(arm, offer.contexts[arm], score, width, 1.0, tag)
 
 
@@ -91,8 +95,8 @@ def update_staged(policy: Staged, state, choice, reward, n):
     state.pulls[choice.arm] += n
     state.stage_plays[stage] += n
     if stage:
-        bound = policy.feature_bound
-        learn_stage(policy, state, stage - 1, choice.action / bound, reward / bound, n)
+        context, scaled = choice.action / policy.feature_bound, reward / policy.reward_unit
+        learn_stage(policy, state, stage - 1, context, scaled, n)
 
 
 @check_tags.register

@@ -44,6 +44,7 @@ class SupLinRel(Staged):
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
     feature_bound: Positive | None = None
     ties: Ties = "random"  #: "random": equal scores go by an order drawn once; "first": to the lowest arm
+    reward_unit: float = derived()  # rewards are divided by it
     stages: int = derived()
     scale: float = derived()  # of the width's part that the data decide
 
