@@ -190,6 +190,7 @@ OTHERWISE = [
     ("uniform-rows", "g", earning("uniform", "reward / 100"), HOLDS),
     ("above-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
     ("finite-arms", "nested", scaled("suplinrel-full", 0.5), FAILS),
+    ("finite-arms", "nested", scaled("suplinrel-oracle-literal", 3), HOLDS),
     ("inside-suplinucb", "nested", scaled("suplinucb-full", 0.5), FAILS),
     ("inside-linucb", "nested", scaled("alb-dim-linucb", 0.6), HOLDS),
     ("mod-cb", "nested", scaled("mod-cb", 0.1), FAILS),
@@ -229,6 +230,8 @@ def test_alb_norm_beats_osom_if_it_does_in_every_form_of_osom(results):
     small_results.change_table(results, "a", scaled("osom", 10))
     assert found(results, "osom").verdict == FAILS
     small_results.change_table(results, "a", scaled("osom-given-1", 10))
+    assert found(results, "osom").verdict == FAILS
+    small_results.change_table(results, "a", scaled("osom-scaled", 10))
     assert found(results, "osom").verdict == CHANGED
     small_results.change_table(results, "users", scaled("osom", 0.1))
     assert found(results, "osom").verdict == FAILS
@@ -253,7 +256,7 @@ def test_the_letter_is_near_its_own_oracle_or_the_default_is_or_nothing_holds(re
 
 
 def test_a_number_of_osom_says_how_often_it_switched(results):
-    assert default(found(results, "osom"))[0].what == "norm 0.1, switched in 3 of 4"
+    assert default(found(results, "osom"))[0].what == "norm 0.1, switched in 3 of 4 at round 1,234"
 
 
 def test_the_support_must_be_found_in_a_reading(results):

@@ -59,6 +59,7 @@ def contenders(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found | {
         "osom": policies.OSOM(norm_bound=given, **default),
         "osom-given-1": policies.OSOM(norm_bound=1.0, **default),
+        "osom-scaled": policies.OSOM(norm_bound=given, test="norm", **default),
         "corral": policies.Corral(
             bases=tuple(policies.OFULPlus(norm_bound=bound, **default) for bound in settings["norm_grid"]),
             reward_range=tuple(settings["reward_range"]),

@@ -42,10 +42,12 @@ def spread(values: np.ndarray) -> dict[str, float]:
 
 
 def switching(diagnostics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How often OSOM went over to its complex model, as its entry in the summary has it; nothing for other policies."""
-    if not diagnostics or "switched" not in diagnostics[0]:
+    """When OSOM went over to its complex model, as its entry in the summary has it; nothing for other policies."""
+    if not diagnostics or "switched_at" not in diagnostics[0]:
         return {}
-    return {"switched": {"times": sum(bool(each["switched"]) for each in diagnostics), "of": len(diagnostics)}}
+    rounds = [each["switched_at"] for each in diagnostics if each["switched"]]
+    middle = int(np.median(rounds)) if rounds else None
+    return {"switched": {"times": len(rounds), "of": len(diagnostics), "round": middle}}
 
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:

@@ -11,13 +11,12 @@ from albatross.store.results import Stored
 _CHANGE = "rewards are divided by b(delta), as features are, and widths have the size of the noise so scaled"
 
 
-def _gains(stored: Stored, inner: str) -> list[Measured]:
+def _gains(stored: Stored, inner: str, reading: str = "") -> list[Measured]:
     """ALB-Dim against the same inner policy on all features, and against the one that is given the map."""
     if "nested" not in stored:
         return []
-    full, alb, oracle = (
-        stored.final("nested", name) for name in (f"{inner}-full", f"alb-dim-{inner}", f"{inner}-oracle")
-    )
+    names = (f"{inner}-full", f"alb-dim-{inner}", f"{inner}-oracle")
+    full, alb, oracle = (stored.final("nested", f"{name}{reading}") for name in names)
     return [
         ratio("all features / ALB-Dim", full, alb, ABOVE_1),
         ratio("ALB-Dim / oracle", alb, oracle, at_most(2.0)),
@@ -35,7 +34,10 @@ def _gains(stored: Stored, inner: str) -> list[Measured]:
     take_away="Finding the map is worth something only where the policy inside pays for every feature.",
 )
 def finite_arms(stored: Stored) -> list[Reading]:
-    return [Reading("default", _gains(stored, "suplinrel"), _CHANGE)]
+    return [
+        Reading("default", _gains(stored, "suplinrel"), _CHANGE),
+        Reading("Algorithm 3 to the letter", _gains(stored, "suplinrel", "-literal")),
+    ]
 
 
 @question(

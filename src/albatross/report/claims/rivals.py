@@ -9,9 +9,14 @@ import numpy as np
 from albatross.report.claims.engine import Measured, Reading, experiment, question, statement
 from albatross.report.claims.measuring import ABOVE_1, at_most, mean, ratio, regret_ratios
 from albatross.report.claims.norm import CHANGE, NORMS, default, each_reading, regrets
+from albatross.report.wording import short
 from albatross.store.results import Stored
 
-_OSOM = {"osom": "", "osom-given-1": ", OSOM given 1"}  # forms of OSOM, and how a number of theirs is marked
+_OSOM = {  # forms of OSOM, and how a number of theirs is marked
+    "osom": "",
+    "osom-given-1": ", OSOM given 1",
+    "osom-scaled": ", OSOM with a test at the scale of OFUL+",
+}
 
 # ------------------------------------------------------------------------------- one bandit for every user, and rivals
 
@@ -46,9 +51,12 @@ def users(stored: Stored) -> list[Reading]:
 
 
 def switching(stored: Stored, panel: str, policy: str) -> str:
-    """In how many trials, or of how many users, OSOM went over to its complex model."""
+    """In how many trials, or of how many users, OSOM went over to its complex model, and at which round (median)."""
     switched = stored.summaries[panel]["policies"].get(policy, {}).get("switched")
-    return f", switched in {switched['times']} of {switched['of']}" if switched else ""
+    if not switched:
+        return ""
+    at = f" at round {short(switched['round'])}" if switched["times"] else ""
+    return f", switched in {switched['times']} of {switched['of']}{at}"
 
 
 @experiment(

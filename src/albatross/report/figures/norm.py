@@ -27,6 +27,7 @@ _BESIDE = {
         {
             "osom": "OSOM given 10",
             "osom-given-1": "OSOM given 1",
+            "osom-scaled": "OSOM given 10, test at the scale of OFUL+",
             "corral": "Corral over OFUL+ given 0.1 to 10",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
