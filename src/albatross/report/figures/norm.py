@@ -36,41 +36,41 @@ _BESIDE = {
         }.items()
     )
 }
-_PLOTS = {  # the looks of every reading's plot
-    reading: {f"{name}{reading}": look for name, look in _THREE.items()} | (_BESIDE if not reading else {})
-    for reading in READINGS
-}
+_IN_READING = {suffix: {f"{name}{suffix}": look for name, look in _THREE.items()} for suffix in READINGS}
 LOOKS = {
-    name: look._replace(label=f"{look.label}, {READINGS[reading]}") if reading else look
-    for reading, looks in _PLOTS.items()
+    name: look._replace(label=f"{look.label}, {READINGS[suffix]}") if suffix else look
+    for suffix, looks in _IN_READING.items()
     for name, look in looks.items()
+} | _BESIDE
+_PLOTS = {  # titles, and the looks there
+    READINGS[""]: _IN_READING[""],
+    "others beside it": {"alb-norm": _THREE["alb-norm"], **_BESIDE},
+    **{READINGS[suffix]: looks for suffix, looks in _IN_READING.items() if suffix},
 }
 
 
 def draw_regret(content: Content) -> Figure:
-    """Regret in every reading, each with its own OFUL+ and oracle."""
-    figure, places = style.new_figure(len(READINGS), widths=(1.35, 1.0, 1.0), height=3.9)
+    """Regret in every reading, each with its own OFUL+ and oracle, and the others."""
+    figure, places = style.new_figure(2, rows=2, height=7.4)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
-    for axes, (reading, looks) in zip(places, _PLOTS.items(), strict=True):
+    for axes, (title, looks) in zip(places, _PLOTS.items(), strict=True):
         style.draw_regret(axes, rounds, {name: curves[name] for name in looks}, looks)
-        # UCB runs off the scale where contexts matter; the paper's three set it.
-        axes.set_ylim(0, 1.5 * max(curves[f"{name}{reading}"][:, -1].mean() for name in _THREE))
-        axes.set_title(READINGS[reading])
-        style.explain_band(axes, content.trials, loc="upper left", ncols=1 if reading else 2)
-    places[0].set_title(f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}: {READINGS['']}")
-    for axes in places[1:]:
-        axes.set_ylabel("")
+        # Policies that ignore contexts run off the scale where these matter; the paper's three set it.
+        shown = _THREE if "ucb" in looks else looks
+        axes.set_ylim(0, 1.6 * max(curves[name][:, -1].mean() for name in shown))
+        axes.set_title(f"norm {settings['theta_norm']:g}, b_1 = {settings['norm_bound']:g}: {title}")
+        style.explain_band(axes, content.trials, loc="upper left")
     return figure
 
 
 def reading_plots(content: Content) -> list[plots.Plot]:
-    """Regret on the page, one plot per reading."""
+    """The same on the page."""
     found = []
-    for reading, looks in _PLOTS.items():
+    for title, looks in _PLOTS.items():
         chosen = np.isin(content.rows["policy"], list(looks))
         here = content._replace(rows={name: column[chosen] for name, column in content.rows.items()})
-        found += [plot._replace(title=f"Cumulative regret, {READINGS[reading]}") for plot in regret_plots(here, looks)]
+        found += [plot._replace(title=f"Cumulative regret: {title}") for plot in regret_plots(here, looks)]
     return found
 
 
