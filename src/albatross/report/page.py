@@ -37,8 +37,8 @@ CAPTIONS = {
     "reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
     "h": "ALB-Norm's estimate divided by the norm, from a first bound of 25 on. Every draw has its own columns and "
     "clusters.",
-    "simple": "Beyond the paper's figure: its Remark 3. Contexts say nothing, ALB-Norm is not told so, and UCB ignores "
-    "them. The remark's proviso is K > d.",
+    "simple": "Beyond the paper's figure: its Remark 3. Contexts say nothing about rewards. ALB-Norm does not know it, "
+    "UCB ignores them. The remark's proviso is K > d.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
