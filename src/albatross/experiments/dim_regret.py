@@ -105,7 +105,7 @@ PANELS = {
         run,
         trials=6,
         quick_trials=1,
-        seconds=120.0,
+        seconds=126.0,
     ),
     "e": Panel(
         "e",
@@ -113,7 +113,7 @@ PANELS = {
         {**SETTINGS, "dim": 200, "first_phase": 3_600},
         run,
         quick_trials=3,
-        seconds=80.0,
+        seconds=85.0,
     ),
 }
 # Recovery in phase 4 with exploration in the ball needs a first phase of 1.4e8 rounds.
@@ -125,6 +125,6 @@ LITERAL = {
         run,
         trials=3,
         quick_trials=0,
-        seconds=300.0,
+        seconds=410.0,
     )
 }

@@ -103,5 +103,5 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
 
 
 PANELS = {
-    "nested": Panel("nested", __name__, SETTINGS, run, trials=10, quick_trials=2, seconds=25.0),
+    "nested": Panel("nested", __name__, SETTINGS, run, trials=10, quick_trials=2, seconds=32.0),
 }

@@ -118,7 +118,7 @@ PANELS = {
         __name__,
         {**SETTINGS, "theta_norm": norm},
         run,
-        seconds=45.0,
+        seconds=35.0,
     )
     for name, norm in (("a", 0.1), ("b", 1.0))
 }

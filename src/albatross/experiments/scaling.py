@@ -277,7 +277,7 @@ PANELS = {
         run,
         trials=6,
         quick_trials=2,
-        seconds=240.0,
+        seconds=255.0,
         quick_settings=QUICK,
     ),
 }

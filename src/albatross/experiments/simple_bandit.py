@@ -50,4 +50,4 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     return Outcome(policies, {name: np.concatenate([table[name] for table in tables]) for name in tables[0]})
 
 
-PANELS = {"simple": Panel("simple", __name__, SETTINGS, run, quick_trials=5, seconds=40.0)}
+PANELS = {"simple": Panel("simple", __name__, SETTINGS, run, seconds=12.0)}
