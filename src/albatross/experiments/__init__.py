@@ -11,6 +11,7 @@ from albatross.experiments import (
     norm_regret,
     rated_rows,
     scaling,
+    simple_bandit,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -22,6 +23,7 @@ PANELS: dict[str, Panel] = {
     **dim_refinement.PANELS,
     **rated_rows.PANELS,
     **nested.PANELS,
+    **simple_bandit.PANELS,
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,

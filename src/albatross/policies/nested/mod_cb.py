@@ -4,8 +4,8 @@ Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t, a uniformly rando
 (K/t)^(1/3)). These samples estimate the square-loss gap between maps m and j without estimating either regression,
 which takes only about sqrt(d) samples. Let w be the features of map j, made uncorrelated one after the other, without
 those of map m, and v = w y. The gap is ||E v||^2, which (||sum v||^2 - sum ||v||^2) / (n (n - 1)) estimates without
-bias. Map j replaces m, and the base restarts on it, if the estimate is at least 2 z times its spread under no gap, sqrt(2
-tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / delta)).
+bias. Map j replaces m, and the base restarts on it, if the estimate is at least 2 z times its spread under no gap,
+sqrt(2 tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / delta)).
 
 Departures: the paper's base is Exp4-IX over a cover of policies, which must be finite (`base=Exp4IX(...)`); by default
 LinUCB replaces it. On a map, features beyond it are 0 for the base, so several experts may be one policy there. The
