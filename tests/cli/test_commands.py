@@ -88,7 +88,8 @@ def test_policies_lists_the_whole_catalogue():
     [
         (
             ("reproduce", "z"),
-            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, users, scaling, e-literal and race",
+            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, users, scaling, e-literal, theorems "
+            "and race",
         ),
         (("reproduce", "--trials", "0"), "'--trials'"),
         (("compare", "--policies", "best"), "there is no policy 'best'"),

@@ -47,7 +47,7 @@ def rendered(folder):
 
 
 def test_every_panel_and_the_race_have_a_section_in_the_papers_order(results):
-    wanted = ["a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling", "race"]
+    wanted = ["a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling", "theorems", "race"]
     assert Links((results / "report.html").read_text()).panels == wanted
 
 

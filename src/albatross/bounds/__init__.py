@@ -20,7 +20,7 @@ from albatross.bounds.dim import (
     theorem_3,
 )
 from albatross.bounds.norm import Condition, check, least_epoch_length, norm_contraction, norm_noise, theorem_1
-from albatross.bounds.proved import centred_radius, least_spread, rounds_to_spread, samples_needed
+from albatross.bounds.proved import centred_radius, least_spread, rounds_to_spread, samples_needed, start_width
 
 __all__ = [
     "FINITE_READINGS",
@@ -42,6 +42,7 @@ __all__ = [
     "oful_plus",
     "rounds_to_spread",
     "samples_needed",
+    "start_width",
     "sup_lin_rel",
     "theorem_1",
     "theorem_2",

@@ -81,3 +81,21 @@ def samples_needed(error: float, *, dim: int, sigma: float, delta: float) -> int
     design = 7.0 * dim * math.log(2.0 * dim / delta)
     noise = 4.0 * dim * (sigma / error) ** 2 * math.log(4.0 * dim / delta)
     return math.ceil(max(design, noise))
+
+
+def start_width(*, least_eigenvalue: float, dim: int, sigma: float, delta: float) -> float:
+    """Error of least squares on differences of pairs of rewards, with probability 1 - delta (Theorem D).
+
+    sqrt(2) sigma (sqrt(d) + sqrt(2 ln(1 / delta))) / sqrt(least_eigenvalue), the smallest eigenvalue of X'X for the
+    matrix X of differences of contexts. Section 3.3 has sqrt(2) sigma sqrt(d ln(1 / delta) / tau), which knows neither
+    the size of the contexts nor how many pairs there are beyond d.
+
+    >>> round(start_width(least_eigenvalue=40.0, dim=5, sigma=0.5, delta=0.1), 4)
+    0.4899
+    """
+    checks.positive("least_eigenvalue", least_eigenvalue)
+    checks.whole("dim", dim, least=1)
+    checks.at_least_zero("sigma", sigma)
+    checks.probability("delta", delta)
+    noise = math.sqrt(dim) + math.sqrt(2.0 * math.log(1.0 / delta))
+    return math.sqrt(2.0) * sigma * noise / math.sqrt(least_eigenvalue)

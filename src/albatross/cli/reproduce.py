@@ -19,9 +19,10 @@ from albatross.cli.plainly import new_console, plainly
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, theorems 4, "
+    "e-literal 3]",
 )
-@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
+@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling and theorems.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Fixes every number.")
 @click.option(
     "--data",
@@ -42,10 +43,11 @@ def reproduce(
     Without a PANEL all are run: a and b, regret at norm 0.1 and 1; c, estimates of the norm; d and e, regret on the
     ball at dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and
     estimates of the norm; nested, finitely many arms with nested feature maps, users, a bandit for each of many users
-    of different norms, and scaling, regret against the norm, the bound, d, d* and T (all three beyond the paper's
-    figure); e-literal, panel e without the change that reproduces the paper's figure (some minutes, not with --quick);
-    race, the quick form of `albatross race`. What is in the output folder already, made by the same code with the same
-    settings, is not run again: stop it with Ctrl-C and go on later.
+    of different norms, scaling, regret against the norm, the bound, d, d* and T, and theorems, what the theorems claim
+    on problems where their conditions hold (all four beyond the paper's figure); e-literal, panel e without the change
+    that reproduces the paper's figure (some minutes, not with --quick); race, the quick form of `albatross race`. What
+    is in the output folder already, made by the same code with the same settings, is not run again: stop it with
+    Ctrl-C and go on later.
     """
     from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users

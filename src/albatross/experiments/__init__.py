@@ -10,6 +10,7 @@ from albatross.experiments import (
     norm_regret,
     rated_rows,
     scaling,
+    theorems,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -24,4 +25,5 @@ PANELS: dict[str, Panel] = {
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,
+    **theorems.PANELS,
 }

@@ -7,11 +7,15 @@ says how, and what the words give, to the letter, is measured beside it.
 
 from __future__ import annotations
 
-from albatross.report.claims import ball, finite, norm, rows, scaling
+from albatross.report.claims import ball, exploration, finite, norm, rows, scaling, theorems
 from albatross.report.claims.engine import Claim, Result, judge
 from albatross.store.results import Stored
 
-CLAIMS: tuple[Claim, ...] = (*norm.CLAIMS, *ball.CLAIMS, *rows.CLAIMS, *finite.CLAIMS, *scaling.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *(*norm.CLAIMS, *ball.CLAIMS, *rows.CLAIMS, *finite.CLAIMS, *scaling.CLAIMS),
+    *theorems.CLAIMS,
+    *exploration.CLAIMS,
+)
 
 
 def measured(stored: Stored) -> list[Result]:

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross.closure import digest
-from albatross.report.figures import ball, nested, norm, race, rated, scaling, style, users
+from albatross.report.figures import ball, nested, norm, race, rated, scaling, style, theorems, users
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.plots import Plot
 from albatross.store.results import Stored
@@ -27,6 +27,7 @@ DRAWINGS: dict[str, Drawing] = {
     **nested.DRAWINGS,
     **users.DRAWINGS,
     **scaling.DRAWINGS,
+    **theorems.DRAWINGS,
 }
 
 
