@@ -182,7 +182,7 @@ def _theorems(name, trials):
         rounds = 560_000.0 * (2.0 ** epochs[:5] - 1.0)
         part("rounds", policy, rounds, rounds**power)
         if policy != "proved":
-            for growth, xs in (("arms", (2, 4, 8)), ("dims", (1, 2, 3)), ("bounds", (1.0, 1.4, 2.0))):
+            for growth, xs in (("arms", (2, 4, 8)), ("dims", (2, 4, 8)), ("bounds", (1.0, 1.4, 2.0))):
                 part(growth, policy, xs, [1000.0] * 3)
     for kind, xs in (("pairs", (1.2, 10.0)), ("spreads", (0.1, 1.0))):
         for policy, bad in (("letter", 0.5), ("proved", 1.5)):

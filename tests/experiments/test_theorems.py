@@ -21,9 +21,9 @@ def tiny_settings():
     settings = {kind: dict(each) for kind, each in theorems.QUICK.items()}
     settings["mixture"] |= {"epochs": 4, "epoch_length": 300}
     settings["mixture"]["growth"] = {
-        "arms": ["n_arms", [2, 3], 300],
-        "dims": ["dim", [1, 2], 300],
-        "bounds": ["norm_bound", [1.0, 2.0], 300],
+        "arms": ["n_arms", [2, 3], 300, 2],
+        "dims": ["dim", [1, 2], 300, 1],
+        "bounds": ["norm_bound", [1.0, 2.0], 300, 2],
     }
     settings["start"]["draws"] = 20
     settings["samples"] |= {"numbers": 1, "dims": [5, 20], "proved_dims": [3]}
@@ -62,8 +62,8 @@ def test_every_condition_of_theorem_1_holds_on_every_problem(settings):
     here = settings["mixture"]
     base = {key: here[key] for key in ("n_arms", "dim", "norm_bound", "delta")} | {"sigma": here["noise_sd"]}
     problems = [({}, here["epoch_length"], here["epochs"])]
-    for name, values, length in here["growth"].values():
-        problems += [({name: value}, length, 2) for value in values]
+    for name, values, length, epochs in here["growth"].values():
+        problems += [({name: value}, length, epochs) for value in values]
     for changed, length, epochs in problems:
         horizon = 8 + length * (2**epochs - 1)
         found = bounds.check(**{**base, **changed}, epoch_length=length, horizon=horizon)

@@ -19,7 +19,7 @@ from albatross.cli.plainly import new_console, plainly
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, theorems 4, "
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, theorems 3, "
     "e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling and theorems.")

@@ -84,7 +84,7 @@ def remark_4(stored: Stored) -> list[Reading]:
     place="Lemma 3, Appendix B",
     quantity="% of draws with an error of 1/16 or more",
     criterion="at most delta / 16",
-    proviso="T_0 is set according to Equation (1)",
+    proviso="T_0 = O(d² ln²(1/δ)) is set according to Equation (1)",
     take_away="It holds for T_0 as defined, although its proof rests on Lemma 2 and on an inequality that fails.",
 )
 def lemma_3(stored: Stored) -> list[Reading]:

@@ -44,5 +44,5 @@ def shares(values: Values, name: str, met: str, least: Sequence[float]) -> list[
     found = []
     for x, each, wanted in zip(values.x, values.at, least, strict=True):
         good = each <= 1.0 if met == "at most" else each >= 1.0
-        found.append(share(f"{name} {x:g}", percent(good), (100.0 * wanted, 100.0)))
+        found.append(share(f"{name} {x:g}", percent(good), (100.0 * float(wanted), 100.0)))
     return found
