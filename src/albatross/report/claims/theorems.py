@@ -204,8 +204,8 @@ def start_covers(stored: Stored) -> list[Reading]:
 @statement(
     "The first estimate of theta* has the stated error.",
     panels=PANEL,
-    quote="the least squares estimate, θ̂^(ℓs) satisfies ‖θ̂^(ℓs) − θ*‖ ≤ √2 σ √(d/τ log(1/δ_s)), with probability exceeding "
-    "1 − δ_s",
+    quote="the least squares estimate, θ̂^(ℓs) satisfies ‖θ̂^(ℓs) − θ*‖ ≤ √2σ√(d/τ log(1/δ_s)), with probability "
+    "exceeding 1 − δ_s",
     place="Section 3.3",
     quantity="% of draws in which the error is at most the width",
     criterion="at least 1 - delta_s, for every tau > d and rho_min: the section names no condition on them",
