@@ -217,6 +217,47 @@ def _news(name, trials):
     )
 
 
+def _theorems(name, trials):
+    """A world like the real one: to the letter little holds, centred or as proved all does."""
+    epochs, found = np.arange(1, 7), []
+
+    def part(part, policy, xs, values, draws=trials):
+        for x, value in zip(xs, values, strict=True):
+            found.extend((part, policy, float(x), trial, value * _LUCK[0, trial]) for trial in range(draws))
+
+    for policy, above, distance, power in (
+        ("letter", np.where(epochs > 1, -0.2, 0.0), 3.0, 1.0),
+        ("centred", 0.3 * 0.5 ** (epochs / 2), 0.01, 0.5),
+        ("proved", 0.01 * 0.5 ** (epochs / 2), 0.1, 0.5),
+    ):
+        found += [
+            ("norm-bound", policy, float(epoch), trial, 1.0 + each * _LUCK[0, trial])
+            for epoch, each in zip(epochs, above, strict=True)
+            for trial in range(trials)
+        ]
+        part("set", policy, epochs[:5], [distance] * 5)
+        rounds = 560_000.0 * (2.0 ** epochs[:5] - 1.0)
+        part("rounds", policy, rounds, rounds**power)
+        if policy != "proved":
+            for growth, xs in (("arms", (2, 4, 8)), ("dims", (2, 4, 8)), ("bounds", (1.0, 1.4, 2.0))):
+                part(growth, policy, xs, [1000.0] * 3)
+    for kind, xs in (("pairs", (1.2, 10.0)), ("spreads", (0.1, 1.0))):
+        for policy, bad in (("letter", 0.5), ("proved", 1.5)):
+            part(f"start-bound-{kind}", policy, xs, (bad, 1.5))
+            part(f"start-error-{kind}", policy, xs, (1.0 / bad, 0.5))
+    for policy, errors in (("letter, C = 6", (0.5, 1.7)), ("letter, C = 24", (0.3, 1.2)), ("proved", (0.4, 0.4))):
+        part("lemma-2", policy, (5, 80), errors)
+    for policy, error, power in (("literal", 0.1, 4.2), ("isotropic", 0.4, 2.1), ("unnormalised", 1.2, 2.1)):
+        part("remark-4", policy, (5,), (error,))
+        part("lemma-3", policy, (5,), (error,))
+        part("first-phase", policy, (100, 1000, 10_000), (100.0**power, 1000.0**power, 10_000.0**power), draws=1)
+    for gamma, regret, last in ((0.1, 100.0, 10.0), (0.5, 10.0, 10.0)):
+        part("gamma-all", "letter", (gamma,), (regret,))
+        part("gamma-last", "letter", (gamma,), (last,))
+        part("gamma-bound", "letter", (gamma,), (0.01,))
+    return columns(("part", "policy", "x", "trial", "value"), found)
+
+
 TABLES = {
     **dict.fromkeys("ab", _norm_regret),
     "c": _estimates,
@@ -229,6 +270,7 @@ TABLES = {
     "users": _users,
     "scaling": _scaling,
     "news": _news,
+    "theorems": _theorems,
 }
 
 

@@ -88,7 +88,8 @@ def test_policies_lists_the_whole_catalogue():
     [
         (
             ("reproduce", "z"),
-            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, simple, users, scaling, e-literal, news "
+            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, simple, users, scaling, e-literal, news, "
+            "theorems "
             "and race",
         ),
         (("reproduce", "--trials", "0"), "'--trials'"),

@@ -12,6 +12,7 @@ from albatross.experiments import (
     rated_rows,
     scaling,
     simple_bandit,
+    theorems,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -28,4 +29,5 @@ PANELS: dict[str, Panel] = {
     **scaling.PANELS,
     **dim_regret.LITERAL,
     **news.PANELS,
+    **theorems.PANELS,
 }

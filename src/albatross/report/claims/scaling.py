@@ -38,7 +38,7 @@ def _sweep(stored: Stored, part: str, policy: str) -> _Sweep | None:
     return _Sweep(x, regret) if len(x) > 1 else None
 
 
-def _exponent(stored: Stored, part: str, policy: str, name: str, wanted: tuple[float, float]) -> list[Measured]:
+def exponent(stored: Stored, part: str, policy: str, name: str, wanted: tuple[float, float]) -> list[Measured]:
     """Return the exponent of the part's quantity in the policy's regret, if it was run."""
     found = _sweep(stored, part, policy)
     if found is None:
@@ -52,7 +52,7 @@ def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: in
     if curve is None:
         return []
     limit = max(slope("", *curve, ABOVE_1).value, _FLAT)
-    return _exponent(stored, part, policy, f"{name}, Theorem {number}", at_most(limit))
+    return exponent(stored, part, policy, f"{name}, Theorem {number}", at_most(limit))
 
 
 @statement(
@@ -93,7 +93,7 @@ def not_with_bound(stored: Stored) -> list[Reading]:
     take_away="A bound that is too large has its price for OFUL+, but regret grows less than in proportion to it.",
 )
 def oful_plus_with_bound(stored: Stored) -> list[Reading]:
-    return [norm.default(_exponent(stored, "bound", "oful-plus", "OFUL+", (_FLAT, math.inf)))]
+    return [norm.default(exponent(stored, "bound", "oful-plus", "OFUL+", (_FLAT, math.inf)))]
 
 
 @statement(
@@ -132,22 +132,7 @@ def not_with_dim(stored: Stored) -> list[Reading]:
     take_away="Every useless coordinate costs OFUL as much as a useful one.",
 )
 def oful_with_dim(stored: Stored) -> list[Reading]:
-    return [Reading("default", _exponent(stored, "dim", "oful", "OFUL on all coordinates", (0.75, 1.25)))]
-
-
-@statement(
-    "The smallest magnitude, gamma, adds only a constant to the regret.",
-    panels=("scaling",),
-    quote="Nevertheless, this only affects the second order term as a constant, and the dominant scaling term only "
-    "depends on the true complexity d*, and not on the underlying dimension d.",
-    place="Section 4.2, discussion",
-    quantity="exponent of gamma in the regret of the last phase, when the support has been found",
-    criterion=f"a constant: what is paid later does not depend on gamma, so an exponent of -{_FLAT:g} to {_FLAT:g}",
-    take_away="A small gamma delays the phase in which the support is found. From then on it costs nothing more.",
-)
-def gamma_constant(stored: Stored) -> list[Reading]:
-    found = _exponent(stored, "gamma", "alb-dim", "ALB-Dim, gamma", (-_FLAT, _FLAT))
-    return [Reading("default", found, ball.CHANGE)]
+    return [Reading("default", exponent(stored, "dim", "oful", "OFUL on all coordinates", (0.75, 1.25)))]
 
 
 @statement(
@@ -181,8 +166,8 @@ def root_t(stored: Stored) -> list[Reading]:
 )
 def grows_with_norm(stored: Stored) -> list[Reading]:
     above = (0.0, math.inf)
-    found = _exponent(stored, "norm", "alb-norm", "with biases", above)
-    return [Reading("default", found + _exponent(stored, "norm", "alb-norm-no-biases", "all biases 0", above))]
+    found = exponent(stored, "norm", "alb-norm", "with biases", above)
+    return [Reading("default", found + exponent(stored, "norm", "alb-norm-no-biases", "all biases 0", above))]
 
 
 @question(
@@ -217,7 +202,7 @@ def below_bound(stored: Stored) -> list[Reading]:
     "switches.",
 )
 def osom_with_bound(stored: Stored) -> list[Reading]:
-    return [Reading("default", _exponent(stored, "bound", "osom", "OSOM", (_FLAT, math.inf)))]
+    return [Reading("default", exponent(stored, "bound", "osom", "OSOM", (_FLAT, math.inf)))]
 
 
 @question(
@@ -246,7 +231,6 @@ CLAIMS = (
     with_sparsity,
     not_with_dim,
     oful_with_dim,
-    gamma_constant,
     root_t,
     grows_with_norm,
     below_bound,
