@@ -9,23 +9,11 @@ from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.regret import regret_plots
 from albatross.report.figures.rows import by_policy, groups, matrix
-from albatross.report.figures.style import COLOURS, Look
+from albatross.report.figures.style import Look
 
 _LITERAL = ", Appendix A to the letter"
 LOOKS = {
-    "alb-norm": Look("ALB-Norm", style.RED),
-    "oful-plus": Look("OFUL+ given 10", style.BLUE),
-    "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
-    **{
-        name: Look(label, COLOURS[name], quiet=True)
-        for name, label in {
-            "osom": "OSOM given 10",
-            "ucb": "UCB, blind to contexts",
-            "lints": "LinTS",
-            "greedy": "ridge greedy",
-            "albatross": "Albatross, given nothing",
-        }.items()
-    },
+    **style.norm_looks(10),
     "alb-norm-literal": Look(f"ALB-Norm{_LITERAL}", style.RED, "dash"),
     "oful-plus-literal": Look(f"OFUL+ given 10{_LITERAL}", style.BLUE, "dash"),
 }
