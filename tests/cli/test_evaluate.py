@@ -230,3 +230,12 @@ def test_help_loads_nothing_heavy():
     """
     done = processes.run([sys.executable, "-c", script], check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_output_without_the_signs_of_the_table_still_shows_the_numbers(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,propensity\n" + "0,1,0.5\n1,3,0.5\n" * 50)
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = processes.run([*COMMAND, log, "--policies", "uniform"], env=environment, check=True)
+    assert "2.00" in done.stdout
+    assert "?0.10" in done.stdout

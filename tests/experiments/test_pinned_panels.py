@@ -52,13 +52,12 @@ def numbers(name: str) -> dict[str, list[float]]:
     return {policy: [entry["final_mean"], entry["final_sd"]] for policy, entry in found.items()}
 
 
-@pytest.mark.parametrize("name", PANELS)
+@pytest.mark.parametrize("name", PINNED)
 def test_a_seed_gives_the_numbers_that_it_always_gave(name):
-    found = numbers(name)
-    assert set(found) == set(PINNED[name])
+    found = numbers(name)  # also of policies that joined later
     for policy, wanted in PINNED[name].items():
         assert found[policy] == pytest.approx(wanted, rel=1e-9, abs=1e-9), policy
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: numbers(name) for name in sys.argv[1:] or PANELS}, indent=1))
+    print(json.dumps({name: numbers(name) for name in sys.argv[1:] or PINNED}, indent=1))

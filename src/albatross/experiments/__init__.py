@@ -11,6 +11,8 @@ from albatross.experiments import (
     norm_regret,
     rated_rows,
     scaling,
+    simple_bandit,
+    theorems,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -22,8 +24,10 @@ PANELS: dict[str, Panel] = {
     **dim_refinement.PANELS,
     **rated_rows.PANELS,
     **nested.PANELS,
+    **simple_bandit.PANELS,
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,
     **news.PANELS,
+    **theorems.PANELS,
 }

@@ -27,7 +27,19 @@ MODES = {
     "centroid": "ill-posed: the paper's centroids",
 }
 LOOKS = {
-    **style.norm_looks(25),
+    "alb-norm": Look("ALB-Norm", style.RED),
+    "oful-plus": Look("OFUL+ given 25", style.BLUE),
+    "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
+    **{
+        name: Look(label, COLOURS[name], quiet=True)
+        for name, label in {
+            "osom": "OSOM given 25",
+            "ucb": "UCB, blind to contexts",
+            "lints": "LinTS",
+            "greedy": "ridge greedy",
+            "albatross": "Albatross, given nothing",
+        }.items()
+    },
     "uniform": Look("uniform", COLOURS["uniform"], "dot", quiet=True),
 }
 _ON_PAGE = {**LOOKS, "uniform": LOOKS["uniform"]._replace(colour=style.GREY)}  # black would vanish on a dark page

@@ -67,23 +67,6 @@ def colour(name: str, position: int = 0) -> str:
     return COLOURS.get(name, _OTHER_COLOURS[position % len(_OTHER_COLOURS)])
 
 
-def norm_looks(bound: int) -> dict[str, Look]:
-    """Return the looks of ALB-Norm and its rivals where OFUL+ and OSOM are given this bound on the norm."""
-    bystanders = {
-        "osom": f"OSOM given {bound}",
-        "ucb": "UCB, blind to contexts",
-        "lints": "LinTS",
-        "greedy": "ridge greedy",
-        "albatross": "Albatross, given nothing",
-    }
-    return {
-        "alb-norm": Look("ALB-Norm", RED),
-        "oful-plus": Look(f"OFUL+ given {bound}", BLUE),
-        "oracle": Look("oracle: OFUL+ given the norm", GREEN),
-        **{name: Look(label, COLOURS[name], quiet=True) for name, label in bystanders.items()},
-    }
-
-
 def new_figure(
     columns: int, *, rows: int = 1, widths: Sequence[float] | None = None, height: float = 3.6
 ) -> tuple[Figure, list[Axes]]:
