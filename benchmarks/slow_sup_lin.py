@@ -55,7 +55,9 @@ class SlowSup:
         self.b = feature_bound or scale_of_features(dim, n_arms, horizon, delta)
         if kind == "suplinrel":
             self.estimate = lin_rel
-            self.factor = math.sqrt(2) * sigma / self.b * math.sqrt(math.log(2 * horizon * n_arms / delta))
+            delta_of_linrel = delta / (1 + math.log(horizon))  # Figure 3 of Auer 2002
+            inside = 2 * horizon * n_arms / delta_of_linrel
+            self.factor = math.sqrt(2) * sigma / self.b * math.sqrt(math.log(inside))
         else:
             self.estimate = ridge_ucb
             inside = 2 * horizon * n_arms * self.n_stages / delta

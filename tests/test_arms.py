@@ -13,6 +13,8 @@ NAMES = ["sport", "politics", "art", "science", "travel", "food", "chess"]
 # An arm that is there, though never eligible, enters these by definition.
 COUNTS_ALL_ARMS = {
     "eb-ucb": "its bound covers the biases of all arms",
+    "na-oful": "its ridge counts the parameters",
+    "successive-rejects": "its phases are planned for all arms",
     "oful-plus": "T~ is the horizon less the number of arms",
     "oful-plus-appendix": "T~ is the horizon less the number of arms",
     "osom": "T~ is the horizon less the number of arms",
@@ -224,7 +226,7 @@ def test_an_explanation_adds_up_and_names_features():
             decision = agent.select(schema.encode(None, records))
             agent.update(decision, float(decision.action @ [1.0, 0.0, -0.5] + 0.1 * rng.standard_normal()))
         contexts = schema.encode(
-            None, [{"topic": "art", "age": 10}, {"topic": "sport", "age": 5}, {"topic": "art", "age": 0}]
+            None, [{"topic": "art", "age": 10}, {"topic": "sport", "age": 5}, {"topic": "art", "age": 5}]
         )
         found = agent.explain(contexts)
         assert found.arms == ["one", "two", "three"]
@@ -250,7 +252,7 @@ def test_wrong_names_are_refused_and_change_nothing(tmp_path):
         (lambda: Agent(arms="ab", dim=2), "arms must be a list of names, not 'ab'"),
         (lambda: Agent(arms=[1.5], dim=2), "must be a text or a whole number, not 1.5"),
         (lambda: Agent(arms=["a"], n_arms=2, dim=2), "but not both"),
-        (lambda: Agent(arms=["a"]), "give dim"),
+        (lambda: Agent(arms=["a"]), "dim must be a whole number"),
         (lambda: Agent(n_arms=2, dim=2).add_arm("a"), "the arms of this agent have no names"),
         (lambda: Agent(arms=["a"], dim=2, floor=1.0), "floor must be a number strictly between 0 and 1"),
         (lambda: agent.add_arm("a"), "there is an arm 'a' already"),

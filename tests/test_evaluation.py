@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from albatross import Agent, policies, simulate
+from albatross import Agent, checks, policies, simulate
 from albatross.datasets import open_bandit
 from albatross.environments import Logged, Recorded
 from albatross.evaluation import (
     doubly_robust,
     evaluate,
     ips,
+    playing,
     predicted_rewards,
     probabilities,
     replay,
@@ -225,6 +227,44 @@ def test_weights_that_average_too_little_betray_actions_that_the_log_does_not_ta
     assert ips(np.tile([0.0, 1 / 3, 1 / 3, 1 / 3, 0.0], (900, 1)), **arrays).reason is None
 
 
+def test_weights_that_average_too_much_betray_propensities_that_are_too_small():
+    rng = np.random.default_rng(2)
+    uniform, actions, rewards = np.full((900, 4), 0.25), rng.integers(4, size=900), rng.random(900)
+    log = {"actions": actions, "rewards": rewards, "propensities": np.full(900, 0.25 / 3)}  # of one slot in three
+    with pytest.warns(UserWarning, match=r"weights average 3\.00, but at most 1 is possible: the propensities are too"):
+        refused = all_estimates(uniform, log)
+    assert np.isnan([found[:2] for found in refused]).all()
+    env = Logged(contexts=np.ones((900, 4, 1)), **log)
+    with pytest.warns(UserWarning, match=r"no replay, because \d+ rounds were accepted where about 75 are expected: "):
+        assert np.isnan(replay(LINTS, env).value)
+
+
+@pytest.mark.parametrize("propensity", [0.33, 0.12])
+def test_propensities_of_two_digits_are_exact_enough(propensity):
+    n_arms = round(1.0 / propensity)
+    log = {"actions": np.arange(9_600) % n_arms, "rewards": np.ones(9_600), "propensities": np.full(9_600, propensity)}
+    assert ips(np.full((9_600, n_arms), 1.0 / n_arms), **log).reason is None
+
+
+def test_few_lucky_rounds_betray_nothing():
+    log = {"actions": [0] * 10, "rewards": [1.0] * 10, "propensities": [0.5] * 10}
+    assert ips([[1.0, 0.0]] * 10, **log).value == 2.0
+
+
+def test_heavy_weights_of_true_propensities_are_hardly_ever_refused():
+    rng, refused = np.random.default_rng(3), 0
+    propensities, target = np.array([0.004, 0.016, 0.08, 0.9]), np.array([0.4, 0.3, 0.2, 0.1])
+    for _ in range(2_000):
+        actions = rng.choice(4, size=200, p=propensities)
+        weights = (target / propensities)[actions]
+        log = {"actions": actions, "rewards": np.ones(200), "propensities": propensities[actions]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refused += "too small" in (ips(np.tile(target, (200, 1)), **log).reason or "")
+        assert weights.max() <= 100.0
+    assert refused <= 2
+
+
 @pytest.mark.parametrize(("n", "fewest"), [(1_000, 10), (40, 4)])
 def test_an_estimate_needs_ten_effective_rounds_or_a_tenth_of_a_small_log(n, fewest):
     n_arms = n // fewest  # so that weights have mean 1 with as many hits
@@ -307,6 +347,7 @@ def test_replay_has_the_law_of_online_play_whoever_wrote_the_log(online, shares,
     assert ks_2samp(online, replayed_totals(shares, n=n)).pvalue > 0.05
 
 
+@pytest.mark.filterwarnings("ignore:.*no replay:UserWarning")  # where enough rounds betray the wrong propensities
 def test_replay_that_does_not_know_the_propensities_has_another_law(online):
     assert ks_2samp(online, replayed_totals(eager_shares, n=500, told=1 / 3)).pvalue < 1e-6
 
@@ -531,6 +572,15 @@ def test_a_propensity_whose_inverse_cannot_be_squared_is_refused_by_round(estima
     logged = {"actions": [0, 1], "rewards": [1, 1], "propensities": [0.5, 1e-160]}
     with pytest.raises(ValueError, match=r"round 1 has 1e-160 \(at least 1e-100 is needed\)"):
         estimate([[0.5, 0.5]] * 2, **logged)
+
+
+def test_draws_of_all_workers_at_once_must_fit_in_memory(monkeypatch):
+    monkeypatch.setattr(checks, "free_memory", lambda: 60e9)
+    monkeypatch.setattr(playing, "default_workers", lambda: 1)
+    assert playing.draws_per_round(LINTS, small_log(), 10**9) == 10**9
+    monkeypatch.setattr(playing, "default_workers", lambda: 4)
+    with pytest.raises(ValueError, match=r"draws=1000000000 of the policy's noise would take \d+ GB of memory"):
+        probabilities(LINTS, small_log(), trained_on=[0], rows=[1], draws=10**9)
 
 
 @pytest.mark.parametrize("wrong", [[7], -5, [True], "all", [0.5]])

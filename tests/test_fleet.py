@@ -37,7 +37,7 @@ def play(fleet, rng, batches, size=6):
 
 
 # States of every make: nested, with empty arrays, with tags, with noise, with a tuple of states of different types.
-@pytest.mark.parametrize("name", ["alb-norm-start", "osom", "lints", "ucb", "d3rb"])
+@pytest.mark.parametrize("name", ["alb-norm-start", "osom", "lints", "ucb", "d3rb", "alb-dim-finite-no-biases"])
 def test_every_user_is_an_agent_of_their_own_bit_for_bit(name):
     policy = VARIANTS[name]
     fleet = new_fleet(policy)

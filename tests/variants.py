@@ -5,6 +5,8 @@ With and without biases, rivals are held to their formulas in tests/policies; he
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from albatross import Agent, environments, policies
@@ -19,6 +21,8 @@ _APPENDIX = {"form": "appendix", "scale": 0.001, "estimator": "paper"}
 
 _BASES = (policies.LinTS(sigma=SIGMA), policies.UCB(sigma=SIGMA), policies.OSOM(sigma=SIGMA, horizon=HORIZON))
 
+_DIRECTIONS = [theta for theta in product((-1.0, 0.0, 1.0), repeat=DIM) if any(theta)]
+
 VARIANTS = {
     "albatross": policies.Albatross(),
     "albatross-no-biases": policies.Albatross(biases=False),
@@ -27,6 +31,7 @@ VARIANTS = {
     "ucb": policies.UCB(sigma=SIGMA),
     "ucb-main": policies.UCB(sigma=SIGMA, form="main", scale=0.5),
     "ucb1": policies.UCB1(),
+    "successive-rejects": policies.SuccessiveRejects(horizon=60),
     "greedy": policies.Greedy(),
     "greedy-no-biases": policies.Greedy(biases=False),
     "linucb": policies.LinUCB(),
@@ -47,12 +52,17 @@ VARIANTS = {
     "alb-norm-start": policies.ALBNorm(sigma=SIGMA, epoch_length=20, explore_arm="random"),
     "alb-norm-appendix": policies.ALBNorm(sigma=SIGMA, epoch_length=20, norm_bound=3.0, restart=True, **_APPENDIX),
     "osom": policies.OSOM(**_BALL),
+    "osom-norm": policies.OSOM(**_BALL, test="norm"),
     "ball-oful": policies.BallOFUL(sigma=SIGMA),
     "ball-oful-switch": policies.BallOFUL(sigma=SIGMA, switch=0.5, support=[0, 2]),
     "ball-lints": policies.BallLinTS(sigma=SIGMA, switch=0.2),
     "alb-dim": policies.ALBDim(sigma=SIGMA, first_phase=25),
+    "alb-dim-inside": policies.ALBDim(
+        sigma=SIGMA, first_phase=25, switch=0.5, threshold="intervals", samples="all", shrinkage=3.0
+    ),
     "albatross-dim": policies.AlbatrossDim(sigma=SIGMA),
     "sl-ucb": policies.SLUCB(sigma=SIGMA, horizon=HORIZON),
+    "online-to-confidence": policies.OnlineToConfidence(sparsity=2, sigma=SIGMA),
     "explore-then-commit": policies.ExploreThenCommit(sigma=SIGMA, horizon=HORIZON),
     "sup-lin-rel-no-biases": policies.SupLinRel(sigma=SIGMA, horizon=HORIZON),
     "sup-lin-ucb-no-biases": policies.SupLinUCB(sigma=SIGMA, horizon=HORIZON, feature_bound=3.0),
@@ -62,15 +72,29 @@ VARIANTS = {
     "alb-dim-finite-ucb-no-biases": policies.ALBDimFinite(
         dims=(1, 2, 3), sigma=SIGMA, first_phase=25, inner="suplinucb", feature_bound=4.0
     ),
+    "alb-dim-finite-letter-no-biases": policies.ALBDimFinite(
+        dims=(1, 3), sigma=SIGMA, first_phase=60, inner="linucb", scaling="features"
+    ),
+    "alb-dim-arms-no-biases": policies.ALBDimArms(sigma=SIGMA, first_phase=36),
     "mod-cb-no-biases": policies.ModCB(dims=(1, 2, 3)),
     "mod-cb-known-no-biases": policies.ModCB(dims=(1, 3), covariance=np.eye(DIM)),
+    "exp4-ix-no-biases": policies.Exp4IX(experts=_DIRECTIONS, horizon=HORIZON, reward_range=(-2.0, 2.0)),
+    "mod-cb-exp4-no-biases": policies.ModCB(
+        dims=(1, 3), base=policies.Exp4IX(experts=_DIRECTIONS, horizon=HORIZON, reward_range=(-2.0, 2.0))
+    ),
     "corral": policies.Corral(bases=_BASES, horizon=HORIZON, eta=1.0, reward_range=(-1.5, 1.5)),
     "regret-balancing": policies.RegretBalancing(bases=_BASES, rule="dynamic", width=0.1, share=True),
     "d3rb": policies.D3RB(bases=_BASES, width=0.1, least=0.1),
     "ed2rb": policies.ED2RB(bases=_BASES, width=0.1, least=0.1, share=True),
     "alb-dim-lints": policies.ALBDim(sigma=SIGMA, first_phase=25, inner="lints", switch=0.5, exploration="ball"),
 }
-SLOW_TO_START = {"sup-lin-ucb-no-biases", "alb-dim-finite-ucb-no-biases"}  # stages throw most of the data away
+# Stages throw most of the data away; Exp4-IX learns from probabilities and losses alone.
+SLOW_TO_START = {
+    "sup-lin-ucb-no-biases",
+    "alb-dim-finite-ucb-no-biases",
+    "exp4-ix-no-biases",
+    "mod-cb-exp4-no-biases",
+}
 ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}
 
 

@@ -280,13 +280,15 @@ class Agent:
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = checks.reward(reward)
         with self._lock:
-            kept = self._pending[name]
+            kept, pending = self._pending[name], self._pending
             self._learnt[0] = 0
             try:
                 self._learn(self._parameters, self._state, kept, reward, self._learnt)
             finally:
-                if self._learnt[0]:  # if the policy raised, the decision stays pending
-                    self._pending.remove(name)
+                # If the policy raised, the decision stays pending. No calls here: a Ctrl-C cannot come in between.
+                if self._learnt[0]:
+                    pending.of_arm[kept[0]] -= 1
+                    del pending.kept[name]
 
     def drop(self, decision: Decision | str) -> None:
         """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""
@@ -310,7 +312,7 @@ class Agent:
         contexts = checks.numbers("contexts", contexts)
         tag = np.full(self._tag_size, np.nan)
         with self._lock:
-            slots = checks.arms(self._arms.slots(arms), n, self._pending.of_arm.size)
+            slots = self._arms.slots(arms, n)
             if contexts.ndim == 3:
                 table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
                 rows = np.argsort(self._arms.active)[np.searchsorted(np.sort(self._arms.active), slots)]
@@ -425,8 +427,6 @@ class Agent:
 def _dim(dim: Any, features: Any) -> int:
     """Return the number of features, given as such or by a schema."""
     if features is None:
-        if dim is None:
-            raise ValueError("give dim, the number of features, or a schema of features")
         checks.whole("dim", dim, least=1)
         return int(dim)
     if not isinstance(features, Features):

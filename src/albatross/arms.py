@@ -38,9 +38,10 @@ class NumberedArms:
         """Return the arm in a slot."""
         return slot
 
-    def slots(self, arms: Any) -> np.ndarray:
-        """Return the slots (n,) of a list of arms."""
-        return checks.arms(arms, len(arms) if np.ndim(arms) else 0, self.active.size)
+    def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
+        """Return the slots of a list of n arms, or of any number of them."""
+        given = checks.numbers("arms", arms)
+        return checks.arms(given, given.size if n is None else n, self.active.size)
 
     def eligible(self, arms: Any) -> np.ndarray:
         """Return a mask of the arms from a mask or a list of arms."""
@@ -146,10 +147,12 @@ class NamedArms(NumberedArms):
         except (KeyError, TypeError):
             raise ValueError(self._unknown(name)) from None
 
-    def slots(self, arms: Any) -> np.ndarray:
-        """Return the slots (n,) of a list of active arms."""
+    def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
+        """Return the slots of a list of n active arms, or of any number of them."""
         if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
             raise ValueError(f"arms must be a list of names, not {shown(arms)}")
+        if n is not None and len(arms) != n:
+            raise ValueError(f"arms must be {n} names, one for each reward, got {len(arms)}")
         return np.array([self.slot(name) for name in arms], np.int64)
 
     def eligible(self, arms: Any) -> np.ndarray:

@@ -162,6 +162,14 @@ def coordinates(name: str, value: Any) -> tuple[int, ...]:
     return tuple(int(j) for j in np.sort(array))
 
 
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return the ends of an interval that is not a point."""
+    low, high = finite_array(name, value, (2,)).tolist()
+    if not low < high:
+        raise ValueError(f"{name} must be a lower and a higher number, not {value!r}")
+    return low, high
+
+
 def nested_dims(name: str, value: Any) -> tuple[int, ...]:
     """Return the dimensions of nested feature maps: increasing whole numbers."""
     array = numbers(name, value)

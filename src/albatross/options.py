@@ -66,6 +66,7 @@ Probability = Annotated[float, Option(checks.probability, float)]
 Whole = Annotated[int, whole(0)]
 AtLeastOne = Annotated[int, whole(1)]
 Rounds = Annotated[int, Option(checks.rounds, float)]
+Interval = Annotated[tuple[float, float], Option(checks.interval, tuple)]
 Flag = Annotated[bool, Option(checks.flag, int)]
 #: compiled code gets 1 for "random" and 0 for "first"
 Ties = Annotated[str, Option(partial(checks.one_of, choices=("random", "first")), lambda ties: int(ties == "random"))]

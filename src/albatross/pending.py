@@ -20,7 +20,7 @@ class Pending:
     def __init__(self, n_slots: int, most: int) -> None:
         self.most, self.made, self.forgotten = most, 0, 0
         self.of_arm = np.zeros(n_slots, np.int64)  # pending decisions of each arm
-        self._kept: dict[str, Kept] = {}
+        self.kept: dict[str, Kept] = {}
         self.rename()
 
     def rename(self) -> None:
@@ -28,35 +28,35 @@ class Pending:
         self._prefix = secrets.token_hex(4)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self.kept)
 
     def add(self, kept: Kept) -> str:
         """Keep a decision and return its id."""
         name = f"{self._prefix}-{self.made + 1}"
-        if len(self._kept) >= self.most:
-            self.remove(next(iter(self._kept)))
+        if len(self.kept) >= self.most:
+            self.remove(next(iter(self.kept)))
             self.forgotten += 1
         # No calls in these lines, nor in those of `remove`: a Ctrl-C cannot come between them.
         self.made += 1
         self.of_arm[kept[0]] += 1
-        self._kept[name] = kept
+        self.kept[name] = kept
         return name
 
     def __getitem__(self, name: Any) -> Kept:
-        kept = self._kept.get(name) if isinstance(name, str) else None
+        kept = self.kept.get(name) if isinstance(name, str) else None
         if kept is None:
             raise UnknownDecision(self._why_unknown(name))
         return kept
 
     def remove(self, name: str) -> None:
         """Take a decision off."""
-        arm = self._kept[name][0]
+        arm = self.kept[name][0]
         self.of_arm[arm] -= 1
-        del self._kept[name]
+        del self.kept[name]
 
     def of_action(self, action: np.ndarray) -> str | None:
         """Return the id of a pending decision for this vector."""
-        return next((name for name, kept in self._kept.items() if np.array_equal(kept[1], action)), None)
+        return next((name for name, kept in self.kept.items() if np.array_equal(kept[1], action)), None)
 
     def _why_unknown(self, name: Any) -> str:
         prefix, _, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
@@ -75,11 +75,11 @@ class Pending:
 
     def header(self) -> dict[str, Any]:
         """Return what the header of a saved file says."""
-        return {"max_pending": self.most, "made": self.made, "forgotten": self.forgotten, "pending": list(self._kept)}
+        return {"max_pending": self.most, "made": self.made, "forgotten": self.forgotten, "pending": list(self.kept)}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the pending decisions as arrays of a saved file."""
-        columns = zip(*self._kept.values(), strict=True)
+        columns = zip(*self.kept.values(), strict=True)
         return {f"pending/{field}": np.array(column) for field, column in zip(Choice._fields, columns, strict=False)}
 
     @classmethod
@@ -111,7 +111,7 @@ class Pending:
         checks.tags("pending/tag", tags)
         for name, (arm, action, score, width, propensity, tag) in zip(names, zip(*columns, strict=True), strict=True):
             kept = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
-            pending._kept[name] = kept
+            pending.kept[name] = kept
             pending.of_arm[arm] += 1
         if len(pending) < len(names):
             raise ValueError("pending lists a decision twice")

@@ -194,7 +194,7 @@ def _play_on_ball(
             before = int(progress[0])
             player.play(
                 play_ball,
-                *(tracked, offer, float(np.linalg.norm(theta)), instance.noise_sd, setting.blocks, setting.horizon),
+                *(tracked, offer, float(np.linalg.norm(theta)), instance.noise.sd, setting.blocks, setting.horizon),
                 *(noise, luck, cuts, player.tally, progress),
             )
             setting.advance((int(progress[0]) - before) / len(players))

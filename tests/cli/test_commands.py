@@ -88,7 +88,9 @@ def test_policies_lists_the_whole_catalogue():
     [
         (
             ("reproduce", "z"),
-            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, users, scaling, e-literal and race",
+            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, simple, users, scaling, e-literal, news, "
+            "theorems "
+            "and race",
         ),
         (("reproduce", "--trials", "0"), "'--trials'"),
         (("compare", "--policies", "best"), "there is no policy 'best'"),
@@ -121,6 +123,11 @@ def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
     assert done.returncode != 0
     assert "file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_package_is_a_command_of_its_own():
+    done = processes.run([sys.executable, "-m", "albatross", "--version"], check=True)
+    assert done.stdout.startswith("albatross, version ")
 
 
 def test_a_results_folder_of_another_version_is_refused_before_anything_is_run(tmp_path):

@@ -120,8 +120,8 @@ def test_every_other_column_of_numbers_is_named_as_a_feature_and_the_marks_are_e
     done = evaluate(str(path), "--policies", "ucb", check=True)
     assert "features of the round: user [id], hour\n" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "±?: the error is not known, because all that is averaged is alike." in said
-    assert "–: no round was accepted, or the log does not support an estimate, and a note says why." in said
+    assert "±?: the error is unknown, because all averaged values are equal." in said
+    assert "–: no round was accepted, or the log does not support an estimate; a note says why." in said
 
 
 def test_rows_that_were_dropped_are_told_of_also_where_too_few_are_left(tmp_path):
@@ -230,3 +230,12 @@ def test_help_loads_nothing_heavy():
     """
     done = processes.run([sys.executable, "-c", script], check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_output_without_the_signs_of_the_table_still_shows_the_numbers(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("action,reward,propensity\n" + "0,1,0.5\n1,3,0.5\n" * 50)
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = processes.run([*COMMAND, log, "--policies", "uniform"], env=environment, check=True)
+    assert "2.00" in done.stdout
+    assert "?0.10" in done.stdout

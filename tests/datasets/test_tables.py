@@ -221,6 +221,38 @@ def test_more_cells_than_memory_holds_are_refused(tmp_path, kind, monkeypatch):
 # ----------------------------------------------------------------------------------------------- long lines and fields
 
 
+@pytest.mark.parametrize("row", ["5,6,", "5,6,NA", '5,6,""', "5,6,nan"])
+def test_a_field_too_many_is_refused_even_if_it_is_empty(tmp_path, row):
+    path = tmp_path / "table.csv"
+    path.write_text(f"a,b\n1,2\n{row}\n3,4\n")
+    with pytest.raises(ValueError, match=r"table\.csv, line 3: 3 fields where the first line has 2"):
+        Table(path)
+
+
+def test_nan_is_a_missing_value_in_text_and_in_parquet(tmp_path):
+    (tmp_path / "table.csv").write_text("item\n2\nnan\n1\nNaN\n")
+    items = "(VALUES (2.0::DOUBLE), ('nan'::DOUBLE), (1.0), (NULL)) AS rows(item)"
+    duckdb.sql(f"SELECT * FROM {items}").write_parquet(str(tmp_path / "table.parquet"))
+    for name in ("table.csv", "table.parquet"):
+        labels, places = Table(tmp_path / name).labels("item")
+        assert (labels.tolist(), places.tolist()) == ([1, 2], [1, -1, 0, -1])
+
+
+def test_booleans_of_parquet_are_0_and_1(tmp_path):
+    path = tmp_path / "table.parquet"
+    duckdb.sql("SELECT * FROM (VALUES (true), (false), (NULL)) AS rows(action)").write_parquet(str(path))
+    table = Table(path)
+    labels, places = table.labels("action")
+    assert (labels.tolist(), places.tolist()) == ([0, 1], [1, 0, -1])
+    np.testing.assert_array_equal(table.numbers(["action"]), [[1.0], [0.0], [np.nan]])
+
+
+def test_names_between_double_colons_may_be_quoted(tmp_path):
+    path = tmp_path / "table.dat"
+    path.write_text('"user"::"a::b"::c:d\n1::2::3\n')
+    assert Table(path).names == ("user", "a::b", "c:d")
+
+
 def test_a_line_is_named_after_fields_of_any_length(tmp_path):
     (tmp_path / "table.csv").write_text(f'a,b\n1,"{"x" * 200_000}\n"\ny,{"z" * 200_000}\n')
     with pytest.raises(ValueError, match=r"^table\.csv, line 4: a is 'y', not a number$"):

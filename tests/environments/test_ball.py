@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from albatross.environments import Ball
-from albatross.environments.ball import draw_luck
 from albatross.protocol import begin, describe
 
 
@@ -97,13 +96,3 @@ def test_the_same_seed_draws_the_same_theta():
     env = Ball(dim=6, sparsity=2, smallest=0.3)
     assert np.array_equal(drawn(env, 7), drawn(env, 7))
     assert not np.array_equal(drawn(env, 7), drawn(env, 8))
-
-
-@pytest.mark.parametrize("noise", ["gaussian", "uniform"])
-def test_luck_has_mean_zero_and_variance_one(noise):
-    rng = np.random.default_rng(0)
-    instance = begin(Ball(dim=2, theta=[0.1, 0.2], noise=noise), rng)
-    luck = draw_luck(instance, 100_000, rng)
-    assert abs(luck.mean()) < 4 / np.sqrt(luck.size)
-    assert luck.var() == pytest.approx(1.0, abs=0.02)
-    assert (np.abs(luck).max() <= np.sqrt(3.0)) == (noise == "uniform")

@@ -54,6 +54,13 @@ def test_alb_norm_earns_far_more_than_uniform_play_in_the_last_epoch(out, source
     assert all(alb > 1.5 * uniform for alb, uniform in zip(late["alb-norm"], late["uniform"], strict=True))
 
 
+@pytest.mark.parametrize("source", ["yandex", "generated"])
+def test_alb_norm_earns_more_than_oful_plus_with_its_first_bound_and_less_than_with_the_norm(out, source):
+    found = summary_of(out, "g")["policies"]
+    reward = {name: found[f"{name}-{source}-bootstrap"]["final_mean"] for name in ("oful-plus", "alb-norm", "oracle")}
+    assert 1.5 * reward["oful-plus"] < reward["alb-norm"] < reward["oracle"] < 1.1 * reward["alb-norm"]
+
+
 def test_a_file_of_ones_own_takes_the_papers_sizes_as_far_as_it_has_them(tmp_path):
     path = tmp_path / "set2.test.txt"
     datasets.write_ranking(path, datasets.generate_ranking(900, 12, seed=2))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from albatross.cli.commands import albatross
 from albatross.experiments import results, users
 from albatross.report.claims import measured
-from albatross.report.claims.engine import CHANGED, HOLDS
+from albatross.report.claims.engine import CHANGED, FAILS, HOLDS
 from albatross.store.results import Stored
 
 PANEL = users.PANELS["users"]
@@ -27,7 +27,7 @@ def test_alb_norm_costs_less_than_one_bound_for_all_and_ranks_the_users(summary)
     assert {each.claim.id: each.verdict for each in measured(Stored(out)) if "users" in each.claim.panels} == {
         "users": CHANGED,
         "osom": CHANGED,
-        "simple-bandit": CHANGED,
+        "few-arms": FAILS,
         "albatross": HOLDS,
         "ranks-users": HOLDS,
     }

@@ -10,7 +10,7 @@ import pytest
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball
 from albatross.models.least_squares import least_squares
-from albatross.policies.exploration import phase_lengths
+from albatross.policies.exploration import growth_for, phase_lengths
 from albatross.protocol import Choice, update
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "dim" / "exploration.npz")
@@ -87,10 +87,9 @@ def test_exploration_starts_with_the_root_of_the_first_phase_rounded_up(first_ph
     assert (explored - 1) ** 2 < first_phase <= explored**2
 
 
-def fed(policy, cuts):
-    """An agent that ends its phases with the golden samples as exploration; 16 coordinates."""
+def fed(policy, cuts, X=GOLDEN["X"], y=GOLDEN["y"]):
+    """An agent that ends its phases with these samples as exploration; 16 coordinates."""
     agent = Agent(policy, dim=16, seed=0)
-    X, y = GOLDEN["X"], GOLDEN["y"]
     parameters, state = agent._parameters, agent._state
     done = 0
     for phase, cut in enumerate(cuts):
@@ -188,6 +187,9 @@ def test_wrong_options_are_refused_by_name():
         ("on_empty", "stop"),
         ("growth", (25, 5, 1)),
         ("growth", (1, 5)),
+        ("samples", "some"),
+        ("shrinkage", 1.0),
+        ("shrinkage", 9.5),
         ("inner", "ucb"),
     ):
         with pytest.raises((ValueError, TypeError), match=name):
@@ -304,3 +306,110 @@ def test_thompson_sampling_may_play_inside():
     for found in run.diagnostics:
         assert found["phases"][1]["support"].tolist() == [1]
         assert "radius" not in found
+
+
+# ------------------------------------------------------------------------------------------- inside the ball
+
+INSIDE = {"threshold": "intervals", "samples": "all"}
+
+
+def supports_by_intervals(X, y, *, sigma, delta, phase):
+    """The rule in NumPy: coordinates whose interval reaches the lowest lower end above 0."""
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    halfwidth = sigma * np.sqrt(2 * np.log(2 * len(theta) * 2**phase / delta) * np.diag(np.linalg.inv(X.T @ X)))
+    lower = np.abs(theta) - halfwidth
+    least = min(lower[lower > 0.0], default=0.0)
+    return np.flatnonzero(np.abs(theta) + halfwidth >= least).tolist()
+
+
+def test_intervals_give_the_supports_of_a_transcription():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1_500, 16))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = X[:, :4] @ [0.8, -0.5, 0.4, 0.3] + 0.1 * rng.standard_normal(1_500)
+    cuts = [12, 100, 1_500]
+    phases = fed(policies.ALBDim(first_phase=10**6, threshold="intervals", sigma=0.1), cuts, X, y)["phases"]
+    assert "fewer samples" in phases[1]["reason"]
+    for i in (2, 3):
+        wanted = supports_by_intervals(X[: cuts[i - 1]], y[: cuts[i - 1]], sigma=0.1, delta=0.1, phase=i)
+        assert phases[i]["support"].tolist() == wanted
+    assert set(range(4)) < set(phases[2]["support"])  # 100 samples do not tell all zeros yet
+    assert phases[3]["support"].tolist() == [0, 1, 2, 3]
+
+
+def test_intervals_keep_all_coordinates_while_none_is_surely_not_0():
+    phases = fed(policies.ALBDim(first_phase=10**6, threshold="intervals", sigma=30.0), [12, 400])["phases"]
+    assert phases[2]["support"].tolist() == list(range(16))
+
+
+def test_every_play_is_a_sample_if_all_are():
+    agent = Agent(policies.ALBDim(first_phase=9, switch=1.0, **INSIDE), dim=3, seed=0)
+    late = agent.select()
+    actions, rewards = [late.action], [0.25]
+    while agent.diagnostics()["phase"] < 1:
+        decision = agent.select()
+        actions.append(decision.action)
+        rewards.append(0.5 * decision.action[1])
+        agent.update(decision, rewards[-1])
+    agent.update(late, 0.25)  # its policy is gone, but it is a sample all the same
+    X = np.array(actions)
+    assert np.linalg.norm(X, axis=1).max() <= 1.0 + 1e-12
+    assert agent.diagnostics()["samples"] == len(actions) == 9 + 3 + 1
+    assert agent._state.gram == pytest.approx(X.T @ X)
+    assert agent._state.cross == pytest.approx(X.T @ rewards)
+
+
+def test_a_simulation_that_keeps_the_axes_plays_as_one_that_does_not():
+    env = Ball(dim=6, magnitudes=[0.6, 0.5], noise_sd=0.2)
+    kept, lean = (
+        simulate(policies.ALBDim(first_phase=900, sigma=0.2, switch=1.0, samples=which), env, horizon=900, trials=3)
+        for which in ("all", "exploration")
+    )
+    assert kept.regret == pytest.approx(lean.regret, rel=1e-8)
+
+
+def test_inside_the_ball_the_paper_s_rule_fails_where_intervals_on_all_plays_find_the_support():
+    env = Ball(dim=40, magnitudes=[0.55, 0.45, 0.4, 0.3], noise_sd=0.5)
+    common = {"first_phase": 900, "sigma": 0.5, "switch": 1.0}
+    rivals = {
+        "paper": policies.ALBDim(**common),
+        "inside": policies.ALBDim(**common, **INSIDE),
+        "oful": policies.BallOFUL(sigma=0.5, switch=1.0),
+    }
+    runs = simulate(rivals, env, horizon=15_000_000, trials=4, seed=1, record="log")
+    for found in runs["inside"].diagnostics:
+        assert found["phases"][3]["support"].tolist() == found["truth"]["support"].tolist()
+        assert all(set(found["truth"]["support"]) <= set(phase["support"]) for phase in found["phases"])
+    for found in runs["paper"].diagnostics:
+        assert found["phases"][3]["support"].tolist() != found["truth"]["support"].tolist()
+    final = {name: run.regret[:, -1].mean() for name, run in runs.items()}
+    assert final["inside"] < final["oful"] / 2.0
+    assert final["inside"] < final["paper"]
+
+
+# --------------------------------------------------------------------------------------------------- Remark 5
+
+
+def test_thresholds_shrink_by_c_and_phases_grow_with_it():
+    policy = policies.ALBDim(first_phase=9, sigma=1e-6, switch=1.0, exploration="gaussian", shrinkage=3.0)
+    agent = Agent(policy, dim=3, seed=0)
+    # Cut at 1/6 and 1/18: the second coordinate comes in with the second phase, the third not yet.
+    found = play(agent, lambda x: 0.5 * x[0] + 0.1 * x[1] + 0.05 * x[2], until=in_phase(2))
+    assert [phase["support"].tolist() for phase in found["phases"]] == [[0, 1, 2], [0], [0, 1]]
+    assert [phase["samples"] for phase in found["phases"]] == [0, 3, 3 + 30]
+    assert found["pulls"].tolist() == [9 + 3 + 900 + 30]
+
+
+@pytest.mark.parametrize("c", [2.0, 3.0, 4.0])
+def test_the_exponent_of_gamma_falls_towards_4_as_c_grows(c):
+    """Rounds until a coordinate just above eps_i / 2 is found: they grow as (1 / gamma)^log_C(C')."""
+    gammas = 1.1 * c ** -np.arange(2.0, 6.0) / 2.0
+    rounds = []
+    for gamma in gammas:
+        policy = policies.ALBDim(first_phase=4, sigma=1e-9, switch=1.0, exploration="gaussian", shrinkage=c)
+        env = Ball(dim=2, theta=[0.5, gamma], noise_sd=1e-9)
+        found = simulate(policy, env, horizon=5 * growth_for(c)[0] ** 5, seed=0, record="log").diagnostics[0]
+        first = next(i for i, phase in enumerate(found["phases"]) if i and 1 in phase["support"])
+        rounds.append(phase_lengths(4, growth_for(c), 2**53)[:first].sum())
+    slope = np.polyfit(-np.log(gammas), np.log(rounds), 1)[0]
+    assert slope == pytest.approx({2.0: 4.64, 3.0: 4.19, 4.0: 4.09}[c], rel=0.01)

@@ -9,6 +9,8 @@ import pytest
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Nested
+from albatross.policies.nested.sup_lin_rel import linrel_scale
+from albatross.protocol import resolve
 from slow_sup_lin import SlowALBDimFinite
 
 INNER = ("suplinrel", "suplinucb", "linucb")
@@ -107,6 +109,53 @@ def test_with_the_papers_growth_too(inner):
     found = play(agent, slow, rounds=9 + 3 + 225 + 15 + 60, seed=6)
     assert slow.phase == 2
     same_phases(found, slow)
+
+
+class ToTheLetter:
+    """SupLinRel with its own paper's widths, on features divided by b and on rewards as they are."""
+
+    def __init__(self, inner, sigma):
+        self.inner = inner
+        inner.factor /= math.sqrt(2) * sigma / inner.b
+
+    def choose(self, contexts, eligible):
+        choice = self.inner.choose(contexts, eligible)
+        return choice._replace(width=choice.width / self.inner.b)
+
+    def learn(self, choice, context, reward):
+        self.inner.learn(choice, context, reward * self.inner.b)
+
+
+class SlowToTheLetter(SlowALBDimFinite):
+    def begin_phase(self, *given):
+        super().begin_phase(*given)
+        self.inner = ToTheLetter(self.inner, self.sigma)
+
+
+@pytest.mark.parametrize("feature_bound", [None, 0.5])
+def test_to_the_letter_features_alone_are_divided_by_b(feature_bound):
+    given = {"dims": DIMS, "inner": "suplinrel", "feature_bound": feature_bound, **SHORT}
+    agent = Agent(policies.ALBDimFinite(ties="first", scaling="features", **given), n_arms=N_ARMS, dim=DIM, seed=5)
+    slow = SlowToTheLetter(n_arms=N_ARMS, **given)
+    same_phases(play(agent, slow, rounds=400, seed=3), slow)
+    assert slow.phase == 3
+
+
+def test_to_the_letter_widths_do_not_know_the_noise():
+    quiet, loud = (
+        resolve(policies.ALBDimFinite(dims=(1, 3), first_phase=36, sigma=sigma, scaling="features"), 4, 3, 5_000)
+        for sigma in (0.1, 10.0)
+    )
+    assert np.array_equal(quiet.settings, loud.settings)
+    assert quiet.settings[1, 2] == pytest.approx(linrel_scale(900, 4, 0.05, math.sqrt(0.5), 1.0))
+
+
+@every_inner
+def test_to_the_letter_it_finds_the_true_map_too(inner):
+    env = Nested(n_arms=5, dims=(2, 4, 8), true_dim=4, magnitude=0.5, noise_sd=0.3)
+    policy = policies.ALBDimFinite(dims=(2, 4, 8), first_phase=784, sigma=0.3, inner=inner, scaling="features")
+    for found in simulate(policy, env, horizon=2_000, trials=3, record=[2_000]).diagnostics:
+        assert [phase["model"] for phase in found["phases"]] == [8, 4]
 
 
 @pytest.mark.parametrize("threshold", ["pseudocode", "text"])
@@ -254,6 +303,8 @@ def test_it_finds_the_true_map(inner):
         ("growth", (25, 5, 1)),
         ("growth", (1, 5)),
         ("threshold", "neither"),
+        ("scaling", "rewards"),
+        ("shrinkage", 0.5),
         ("ties", "last"),
     ],
 )

@@ -99,7 +99,7 @@ def test_without_a_bound_it_makes_its_own_from_pairs_of_one_arm():
         agent.update(decision, rewards[-1])
     x = np.array(rows)[0::2] - np.array(rows)[1::2]
     y = np.array(rewards)[0::2] - np.array(rewards)[1::2]
-    estimate = np.linalg.lstsq(x, y)[0]
+    estimate = np.linalg.lstsq(x, y, rcond=None)[0]
     width = np.sqrt(2) * 0.1 * np.sqrt(3 / 8 * np.log(1 / 0.1))
     np.testing.assert_allclose(agent.diagnostics()["norm_bounds"], [np.linalg.norm(estimate) + width], rtol=1e-9)
     assert agent.select(np.zeros((4, 3))).arm == 0  # and now every arm once

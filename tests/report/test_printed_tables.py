@@ -19,10 +19,10 @@ def test_verdicts_are_printed_with_their_numbers_and_what_was_not_run_is_left_ou
     papers, ours = written.getvalue().split("Our own questions\n")
     assert papers.startswith(
         """The paper's claims
-  holds with a stated change (not run: b): Adapting to the norm lowers regret 1.5 to 3 times.
+  holds (not run: b): Adapting to the norm lowers regret 1.5 to 3 times.
     regret of OFUL+ given 10 / of ALB-Norm; wanted: 1.5 to 3
     - default: norm 0.1: 2.4
-    - Appendix A to the letter: norm 0.1: """
+    - the main text, with the paper's estimator: norm 0.1: """
     )
     assert "Thompson sampling" in ours
     assert "huge gap" not in papers

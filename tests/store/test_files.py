@@ -39,3 +39,14 @@ def test_a_full_disk_is_said_in_words(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"^no room for .*page: free some space and try again$"):
         write_text(tmp_path / "page", "new")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_is_not_replaced_by_one(tmp_path, make):
+    make(tmp_path / "other")
+    (tmp_path / "link").symlink_to("other")
+    for name in ("other", "link"):
+        with pytest.raises(ValueError, match="other is a folder, a pipe or a device, not a regular file"):
+            write_text(tmp_path / name, "new")
+    assert not (tmp_path / "other").is_file()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "other"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 
@@ -18,6 +19,9 @@ def main() -> None:
     SIGTERM stops a command in an orderly way. A command that was started with SIGINT or SIGTERM ignored keeps ignoring
     it.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no result is lost because a terminal lacks ± or a dash
     try:
         from albatross.cli.commands import albatross
     except ModuleNotFoundError as error:

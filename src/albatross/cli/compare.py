@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import new_console, plainly
+from albatross.cli.plainly import new_console, plainly, seed_option
 
 # Options of `compare` that only some problems have.
 _FOR_ENV = {
@@ -80,9 +80,7 @@ _FOR_ENV = {
 )
 @click.option("--horizon", type=click.IntRange(min=1), default=5_000, show_default=True, help="Rounds.")
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Trials.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
-)
+@seed_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import new_console, plainly, printable, with_notes
+from albatross.cli.plainly import new_console, plainly, printable, seed_option, with_notes
 
 
 @click.command()
@@ -49,9 +49,7 @@ from albatross.cli.plainly import new_console, plainly, printable, with_notes
     show_default=True,
     help="Draws per round for the probabilities of a randomised policy.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
-)
+@seed_option
 @plainly
 def evaluate(
     log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int

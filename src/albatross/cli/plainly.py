@@ -1,4 +1,4 @@
-"""How all commands report problems: errors in one line, warnings as notes."""
+"""What all commands share: how they report problems (errors in one line, warnings as notes), and `--seed`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ import click
 
 from albatross.cli import Terminated
 from albatross.errors import missing_extra
+
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
+)
 
 
 def plainly(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import new_console, plainly
+from albatross.cli.plainly import new_console, plainly, seed_option
 
 
 @click.command()
@@ -25,9 +25,7 @@ from albatross.cli.plainly import new_console, plainly
     help='Race on this instead of the catalogue, as in "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)", '
     "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
-)
+@seed_option
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
 )

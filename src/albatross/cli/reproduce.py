@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import new_console, plainly
+from albatross.cli.plainly import new_console, plainly, seed_option
 
 
 @click.command()
@@ -19,12 +19,11 @@ from albatross.cli.plainly import new_console, plainly
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, e-literal 3]",
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, theorems 3, "
+    "e-literal 3]",
 )
-@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
-)
+@click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling and theorems.")
+@seed_option
 @click.option(
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -45,8 +44,9 @@ def reproduce(
     dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and estimates
     of the norm; e-literal, panel e without the change that reproduces the paper's figure (some minutes; not run by
     --quick alone). Beyond the paper's figure: nested, finitely many arms with nested feature maps; users, one bandit
-    per user, for users of different norms; scaling, regret against the norm, the bound, d, d* and T; race, the quick
-    form of `albatross race`.
+    per user, for users of different norms; scaling, regret against the norm, the bound, d, d* and T; simple, theta*
+    = 0; news, the motivating example on real headlines; theorems, what the theorems claim on problems where their
+    conditions hold; race, the quick form of `albatross race`.
 
     A panel that is already in the output folder, made by the same code with the same settings, is not run again: you
     can stop with Ctrl-C and continue later.

@@ -24,8 +24,10 @@ from albatross.queries import ctrl_c, exact_pattern
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
 _MOST_COLUMNS = 10_000  # take half a minute and 2 GB, even with few rows
 _MOST_CELLS = 2**30  # 8 GB of floats
-_MISSING = ("", "NA", "NULL", "null", "None")
-_NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|BOOLEAN")
+_MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")
+# DuckDB drops a field too many without an error if it is one of its NULL strings: no text of a file is one.
+_NO_VALUE = "\x1e no value \x1e"
+_NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
@@ -242,9 +244,10 @@ class Table:
             if first.count('"') % 2:
                 raise csv.Error("a quote is opened and never closed")
             return re.split("[ \t]+", first.strip(" \t"))
-        if self._separator == "::":
-            return first.split("::")
-        return next(csv.reader([first], delimiter=self._separator, skipinitialspace=True, strict=True))
+        mark = "\x1f" if self._separator == "::" else self._separator  # csv takes a single character
+        text = first.replace(self._separator, mark)
+        fields = next(csv.reader([text], delimiter=mark, skipinitialspace=True, strict=True))
+        return [field.replace(mark, self._separator) for field in fields]
 
     def _count_rows(self) -> int:
         most = _MOST_CELLS // max(1, len(self._columns))
@@ -264,7 +267,7 @@ class Table:
         if self._is_parquet:
             source = f"{self._read_parquet()} AS file({_listed('c{}', len(self.names))})"
             types = [row[1] for row in self._rows(f"DESCRIBE SELECT * FROM {self._read_parquet()}")]
-            return source, lambda j: _present(f"trim(c{j})") if types[j] == "VARCHAR" else f"c{j}"
+            return source, lambda j: _typed_value(f"c{j}", types[j])
         return self._whitespace(len(self.names)) if self._separator == " " else self._delimited(len(self.names))
 
     def _delimited(self, n_columns: int) -> _Source:
@@ -287,12 +290,11 @@ class Table:
         return f"read_parquet({_literal(exact_pattern(self.path))}, hive_partitioning = false)"
 
     def _read_csv(self, columns: str, separator: str, quote: str) -> str:
-        missing = ", ".join(map(_literal, _MISSING))
         compression = "gzip" if is_gzipped(self.path) else "none"
         return (
             f"read_csv({_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
             f"columns = {{{columns}}}, header = false, skip = {int(self._has_header)}, "
-            f"delim = {_literal(separator)}, quote = {quote}, escape = {quote}, nullstr = [{missing}], "
+            f"delim = {_literal(separator)}, quote = {quote}, escape = {quote}, nullstr = '{_NO_VALUE}', "
             f"compression = '{compression}', max_line_size = {2 * LONGEST_LINE}, buffer_size = {8 * LONGEST_LINE})"
         )
 
@@ -397,6 +399,15 @@ def _listed(template: str, n_columns: int) -> str:
 def _present(text: str) -> str:
     """SQL for a text, NULL where it stands for a missing value."""
     return f"CASE WHEN {text} NOT IN ({', '.join(map(_literal, _MISSING))}) THEN {text} END"
+
+
+def _typed_value(column: str, kind: str) -> str:
+    """SQL for a value of a Parquet file. Booleans are 0 and 1; NaN is a missing value, as it is in text."""
+    if kind == "BOOLEAN":
+        return f"CAST({column} AS TINYINT)"
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN NOT isnan({column}) THEN {column} END"
+    return _present(f"trim({column})") if kind == "VARCHAR" else column
 
 
 def _literal(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.normals import fill_normal
+from albatross.environments.noise import LAWS, Noise, fill_noise
 from albatross.protocol import Rounds, begin, describe, draw
 
 DRAWN = ("normal", "cube", "axes")
@@ -36,12 +36,14 @@ class FixedArms:
     theta_norm: float = 1.0  #: norm of theta*
     theta: Any = None  #: (d,) theta*; None: random
     noise_sd: float = 1.0  #: standard deviation of the noise
+    noise: str = "gaussian"  #: its law: "gaussian", "uniform", "rademacher" or "skewed"
 
     def __post_init__(self) -> None:
         checks.whole("n_arms", self.n_arms, least=1)
         checks.whole("dim", self.dim, least=1)
         checks.at_least_zero("theta_norm", self.theta_norm)
         checks.at_least_zero("noise_sd", self.noise_sd)
+        checks.one_of("noise", self.noise, LAWS)
         if isinstance(self.arms, str):
             checks.one_of("arms", self.arms, DRAWN)
             if self.arms == "axes" and self.n_arms > self.dim:
@@ -56,7 +58,7 @@ class FixedArms:
 class FixedArmsInstance(NamedTuple):
     arms: np.ndarray  # (K, d)
     theta: np.ndarray  # (d,)
-    noise_sd: float
+    noise: Noise
 
 
 @begin.register
@@ -72,15 +74,14 @@ def begin_fixed_arms(env: FixedArms, rng: np.random.Generator) -> FixedArmsInsta
         arms = rng.uniform(-1.0, 1.0, shape) / math.sqrt(env.dim)
     else:
         arms = np.eye(*shape)
-    return FixedArmsInstance(arms, theta, float(env.noise_sd))
+    return FixedArmsInstance(arms, theta, Noise(env.noise, float(env.noise_sd)))
 
 
 @draw.register
 def draw_fixed_arms(instance: FixedArmsInstance, chunk: Rounds, rng: np.random.Generator) -> None:
     chunk.contexts[:] = instance.arms
     chunk.means[:] = instance.arms @ instance.theta
-    fill_normal(chunk.noise, rng)
-    chunk.noise[:] *= instance.noise_sd
+    fill_noise(chunk.noise, instance.noise, rng)
 
 
 @describe.register

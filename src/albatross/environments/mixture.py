@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
+from albatross.environments.noise import LAWS, Noise, fill_noise
 from albatross.normals import fill_normal, normal_root
 from albatross.protocol import Rounds, begin, describe, draw
 
@@ -23,13 +24,14 @@ class Mixture:
     `theta_norm`. If theta is given, `theta_norm` is its norm.
 
     >>> Mixture(n_arms=2, dim=3, theta_norm=0.5)
-    Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, theta=None, biases=None, covariance=None)
+    Mixture(n_arms=2, dim=3, theta_norm=0.5, noise_sd=1.0, noise='gaussian', theta=None, biases=None, covariance=None)
     """
 
     n_arms: int  #: K
     dim: int  #: d, features per arm
     theta_norm: float = 1.0  #: norm of theta*
     noise_sd: float = 1.0  #: standard deviation of the noise
+    noise: str = "gaussian"  #: its law: "gaussian", "uniform", "rademacher" or "skewed"
     theta: Any = None  #: (d,) theta*; None: random
     biases: Any = None  #: (K,) biases; None: random
     covariance: Any = None  #: (d, d) covariance of contexts, possibly of low rank; None: the identity
@@ -39,6 +41,7 @@ class Mixture:
         checks.whole("dim", self.dim, least=1)
         checks.at_least_zero("theta_norm", self.theta_norm)
         checks.at_least_zero("noise_sd", self.noise_sd)
+        checks.one_of("noise", self.noise, LAWS)
         if self.theta is not None:
             object.__setattr__(self, "theta", checks.finite_array("theta", self.theta, (self.dim,)).copy())
             object.__setattr__(self, "theta_norm", float(np.linalg.norm(self.theta)))
@@ -52,7 +55,7 @@ class Mixture:
 class MixtureInstance(NamedTuple):
     theta: np.ndarray  # (d,)
     biases: np.ndarray  # (K,)
-    noise_sd: float
+    noise: Noise
     root: np.ndarray | None  # (d, d) contexts are standard normal times this
 
 
@@ -62,7 +65,7 @@ def begin_mixture(env: Mixture, rng: np.random.Generator) -> MixtureInstance:
     theta = env.theta_norm * direction / np.linalg.norm(direction) if env.theta is None else env.theta
     drawn = rng.uniform(-1.0, 1.0, env.n_arms)
     biases = drawn if env.biases is None else env.biases
-    return MixtureInstance(theta, biases, float(env.noise_sd), normal_root(env.covariance))
+    return MixtureInstance(theta, biases, Noise(env.noise, float(env.noise_sd)), normal_root(env.covariance))
 
 
 @draw.register
@@ -70,8 +73,7 @@ def draw_mixture(instance: MixtureInstance, chunk: Rounds, rng: np.random.Genera
     fill_normal(chunk.contexts, rng, instance.root)
     np.matmul(chunk.contexts, instance.theta, out=chunk.means)
     chunk.means[:] += instance.biases
-    fill_normal(chunk.noise, rng)
-    chunk.noise[:] *= instance.noise_sd
+    fill_noise(chunk.noise, instance.noise, rng)
 
 
 @describe.register

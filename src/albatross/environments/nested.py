@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
+from albatross.environments.noise import LAWS, Noise, fill_noise
 from albatross.normals import fill_normal, normal_root
 from albatross.protocol import Rounds, begin, describe, draw
 
@@ -36,6 +37,7 @@ class Nested:
     magnitude: float | None = None  #: magnitude of theta* on each of these; None: such that the norm is 1
     theta: Any = None  #: (d,) theta*, instead of `true_dim` and `magnitude`
     noise_sd: float = 1.0  #: standard deviation of the noise
+    noise: str = "gaussian"  #: its law: "gaussian", "uniform", "rademacher" or "skewed"
     covariance: Any = None  #: (d, d) covariance of features; None: the identity
     features: Any = None  #: (n, d) or (n, K, d) features to sample from
 
@@ -43,6 +45,7 @@ class Nested:
         checks.whole("n_arms", self.n_arms, least=2)
         object.__setattr__(self, "dims", checks.nested_dims("dims", self.dims))
         checks.at_least_zero("noise_sd", self.noise_sd)
+        checks.one_of("noise", self.noise, LAWS)
         if self.theta is not None:
             if self.true_dim is not None or self.magnitude is not None:
                 raise ValueError("theta is given, so leave out true_dim and magnitude: they describe a random theta")
@@ -80,7 +83,7 @@ def _feature_table(given: Any, n_arms: int, dim: int) -> np.ndarray:
 class NestedInstance(NamedTuple):
     theta: np.ndarray  # (d,)
     dim: int  # dimension of the smallest map that contains theta*
-    noise_sd: float
+    noise: Noise
     root: np.ndarray | None  # (d, d) features are standard normal times this
     features: np.ndarray | None  # (n, d) or (n, K, d)
 
@@ -94,7 +97,9 @@ def begin_nested(env: Nested, rng: np.random.Generator) -> NestedInstance:
         theta[: env.true_dim] = env.magnitude * signs[: env.true_dim]
     last = int(np.flatnonzero(theta).max(initial=-1))
     needed = next(dim for dim in env.dims if dim > last)
-    return NestedInstance(theta, needed, float(env.noise_sd), normal_root(env.covariance), env.features)
+    return NestedInstance(
+        theta, needed, Noise(env.noise, float(env.noise_sd)), normal_root(env.covariance), env.features
+    )
 
 
 @draw.register
@@ -105,8 +110,7 @@ def draw_nested(instance: NestedInstance, chunk: Rounds, rng: np.random.Generato
     else:
         fill_normal(chunk.contexts, rng, instance.root)
     np.matmul(chunk.contexts, instance.theta, out=chunk.means)
-    fill_normal(chunk.noise, rng)
-    chunk.noise[:] *= instance.noise_sd
+    fill_noise(chunk.noise, instance.noise, rng)
 
 
 @describe.register

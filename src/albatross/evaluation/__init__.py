@@ -18,7 +18,8 @@ where m is a ridge regression of the rewards. IPS and DR are unbiased. The effec
 policy, with propensities of 1, says nothing about other actions, yet the formulas give numbers with small errors. Such
 cases can be detected: with support, w has mean 1 and replay accepts a share min p of the rounds. If replay accepts too
 few rounds, if the mean of w is too small, or if too few rounds carry all the weight, the estimate is NaN, with a
-`reason` and a warning. It is not an exception, so that one unsupported policy does not cost the others' results.
+`reason` and a warning. It is not an exception, so that one unsupported policy does not cost the others' results. A mean
+of w above 1, or a replay that accepts more rounds, shows that the propensities are wrong, and has the same effect.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ _ALIKE = 1e-12  # a spread this small relative to the mean is rounding
 # rounds, a tenth is enough: its size is obvious.
 _FEWEST, _SMALLEST_SHARE = 10.0, 0.1
 MISSING = 0.01  # share of a policy's choices that may be missing from the log
-DEVIATIONS = 4.0  # standard deviations by which it must be exceeded
+EXCESS = 0.05  # share by which weights may exceed 1: propensities may be rounded to two digits
+DEVIATIONS = 4.0  # standard deviations by which these must be exceeded
 _CERTAIN = 1.0 - 1e-6  # a propensity that leaves no probability for other actions
 
 
@@ -27,7 +28,8 @@ class Estimate(NamedTuple):
 
     If the log does not support an estimate, value and error are NaN and `reason` says why: more than 1 % of the
     policy's choices are actions that the logging policy could not take, or did not take according to the mean weight;
-    or fewer than 10 effective rounds remain (for a log of fewer than 100 rounds: fewer than a tenth).
+    the mean weight is more than 1.05, so that the propensities must be wrong; or fewer than 10 effective rounds remain
+    (for a log of fewer than 100 rounds: fewer than a tenth).
     """
 
     value: float
@@ -176,6 +178,9 @@ def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray
     if effective < fewest:
         return f"it rests on {effective:.2g} effective rounds of {n:,}, but needs at least {fewest:.3g}"
     average = float(weights.mean())
+    # The mean of weights is at most 1, so their variance is at most the largest one less 1.
+    if average - 1.0 > max(EXCESS, DEVIATIONS * math.sqrt(max(0.0, weights.max() - 1.0) / n)):
+        return f"its weights average {average:.2f}, but at most 1 is possible: the propensities are too small"
     error = float(weights.std(ddof=1)) / math.sqrt(n) if n > 1 else math.inf
     missing = 1.0 - average
     if missing <= max(MISSING, DEVIATIONS * error):

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from albatross import checks
 from albatross.environments.logged import Logged
-from albatross.evaluation.estimates import DEVIATIONS, MISSING, standard_error
+from albatross.evaluation.estimates import DEVIATIONS, EXCESS, MISSING, standard_error
 from albatross.loops import count_choices_on_log, learn_log, replay_rounds
 from albatross.parallel import default_workers, in_threads, progress_bar
 from albatross.protocol import Offer, check_policy, init, noise_size, on_ball, refuse_choice, resolve, tag_size
@@ -28,8 +28,8 @@ _CHUNK_BYTES = 1 << 20  # of contexts and noise at a time
 class Replay:
     """Rewards of one policy in the accepted rounds, per trial.
 
-    If the log lacks actions that the policy chooses, the rewards are not distributed as in online play: means and
-    errors are then NaN, and `reason` says why.
+    If the log lacks actions that the policy chooses, or its propensities are wrong, the rewards are not distributed as
+    in online play: means and errors are then NaN, and `reason` says why.
     """
 
     policy: Any
@@ -149,7 +149,8 @@ def _expected(env: Logged) -> int:
 def draws_per_round(policy: Any, env: Logged, draws: int) -> int:
     """Return the number of draws per round needed for the choice probabilities of a policy."""
     size = noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim)
-    checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * int(draws) * size, "take fewer")
+    n_bytes = 8 * int(draws) * size * default_workers()  # each draws for a round of its own
+    checks.fits_in_memory(f"draws={draws} of the policy's noise", n_bytes, "take fewer")
     return draws if size else 1
 
 
@@ -199,16 +200,18 @@ def replay(policy: Any, env: Logged, *, trials: int = 1, seed: int = 0) -> Any:
 
 
 def replayed(name: str, policy: Any, rewards: list[np.ndarray], env: Logged) -> Replay:
-    """Return the replay; if too few rounds were accepted, add the reason and warn."""
+    """Return the replay; if too few or too many rounds were accepted, add the reason and warn."""
     least, granted = float(env.propensities.min()), float(np.mean([len(earned) for earned in rewards]))
     expected = env.length * least  # for any policy, if the log takes every action
-    missing = expected - granted
+    luck = DEVIATIONS * math.sqrt(expected * (1.0 - least))
+    why = None
+    if expected - granted > max(MISSING * expected, luck):
+        why = "the log lacks actions that the policy chooses"
+    elif granted - expected > max(EXCESS * expected, luck):
+        why = "the propensities are wrong"
     reason = None
-    if missing > max(MISSING * expected, DEVIATIONS * math.sqrt(expected * (1.0 - least))):
-        reason = (
-            f"{granted:,.0f} rounds were accepted where about {expected:,.0f} are expected: "
-            "the log lacks actions that the policy chooses"
-        )
+    if why is not None:
+        reason = f"{granted:,.0f} rounds were accepted where about {expected:,.0f} are expected: {why}"
         warnings.warn(f"{name or 'the policy'}: no replay, because {reason}", stacklevel=3)
     return Replay(policy, rewards, reason)
 

@@ -6,10 +6,13 @@ from albatross.experiments import (
     dim_refinement,
     dim_regret,
     nested,
+    news,
     norm_estimates,
     norm_regret,
     rated_rows,
     scaling,
+    simple_bandit,
+    theorems,
     users,
 )
 from albatross.experiments.panel import Panel
@@ -21,7 +24,10 @@ PANELS: dict[str, Panel] = {
     **dim_refinement.PANELS,
     **rated_rows.PANELS,
     **nested.PANELS,
+    **simple_bandit.PANELS,
     **users.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,
+    **news.PANELS,
+    **theorems.PANELS,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,15 @@ class Panel(NamedTuple):
 def spread(values: np.ndarray) -> dict[str, float]:
     """Return the mean and standard deviation of a policy's final numbers, for its entry in the summary."""
     return {"final_mean": float(np.mean(values)), "final_sd": float(np.std(values, ddof=1 if len(values) > 1 else 0))}
+
+
+def switching(diagnostics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """When OSOM went over to its complex model, as its entry in the summary has it; nothing for other policies."""
+    if not diagnostics or "switched_at" not in diagnostics[0]:
+        return {}
+    rounds = [each["switched_at"] for each in diagnostics if each["switched"]]
+    middle = int(np.median(rounds)) if rounds else None
+    return {"switched": {"times": len(rounds), "of": len(diagnostics), "round": middle}}
 
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:

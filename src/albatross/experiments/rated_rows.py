@@ -70,13 +70,15 @@ def _read(path: str, sha256: str) -> datasets.Ranking:
     return datasets.read_ranking(Path(path))
 
 
-def contenders(settings: Mapping[str, Any], sigma: float) -> dict[str, Any]:
-    """Return ALB-Norm with a large first bound, and what an expert would use instead."""
-    epochs = {"norm_bound": settings["norm_bound"], "epoch_length": settings["epoch_length"]}
+def contenders(settings: Mapping[str, Any], sigma: float, norm: float) -> dict[str, Any]:
+    """Return ALB-Norm with a large first bound, OFUL+ with that bound and with the norm, and other policies."""
+    given, bound = {"sigma": sigma, "delta": settings["delta"]}, {"norm_bound": settings["norm_bound"]}
     return {
-        "alb-norm": policies.ALBNorm(sigma=sigma, delta=settings["delta"], **epochs),
-        "osom": policies.OSOM(sigma=sigma, delta=settings["delta"], norm_bound=settings["norm_bound"]),
-        "ucb": policies.UCB(sigma=sigma, delta=settings["delta"]),
+        "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **given),
+        "oful-plus": policies.OFULPlus(**bound, **given),
+        "oracle": policies.OFULPlus(norm_bound=norm, **given),
+        "osom": policies.OSOM(**bound, **given),
+        "ucb": policies.UCB(**given),
         "lints": policies.LinTS(sigma=sigma),
         "greedy": policies.Greedy(),
         "albatross": policies.Albatross(),
@@ -116,7 +118,7 @@ def play(
                 noise = np.sqrt(np.mean((env.residuals + env.means - env.biases.repeat(env.sizes)) ** 2))
                 sigma = env.sigma if mode == "bootstrap" else float(noise)
                 horizon = env.n_arms + settings["epoch_length"] * (2 ** settings["epochs"] - 1)
-                every = contenders(settings, sigma)
+                every = contenders(settings, sigma, float(np.linalg.norm(env.theta)))
                 chosen = {name: every[name] for name in only or every}
                 runs = simulate(chosen, env, horizon=horizon, seed=1_000 * seed + trial, record=400)
                 draws.append(Draw(env, runs))
@@ -195,7 +197,7 @@ PANELS = {
         run_rewards,
         trials=5,
         quick_trials=1,
-        seconds=50.0,
+        seconds=60.0,
     ),
     "h": Panel(
         "h",

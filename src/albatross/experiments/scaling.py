@@ -38,6 +38,7 @@ SETTINGS: dict[str, Any] = {
         "first_phase": 10_000,
         "dims": [50, 100, 200, 400],
         "sparsities": [5, 10, 20, 40],
+        "gammas": [0.06, 0.12, 0.2],  # the last phase cuts at 0.031; 20 coordinates of 0.22 have norm 1
         "points": 16,
         "horizon_without_blocks": 300_000,
     },
@@ -97,19 +98,16 @@ def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 
 def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
-    """Run one problem with every bound on the same rounds; a policy that is given no bound runs once."""
-    values, given = settings["norm_bounds"], ("alb-norm", "oful-plus")
+    """One problem, with every bound on the same rounds; a policy that is given none is played once."""
+    values, given = settings["norm_bounds"], ("alb-norm", "oful-plus", "osom")
     contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in given}
+    names = (*given, *contenders)
     for bound in values:
-        here = mixture_policies({**settings, "norm_bound": bound})
+        here = norm_regret.contenders({**settings, "norm_bound": bound})
         contenders.update({f"{name} {bound:g}": here[name] for name in given})
     runs = simulate(contenders, norm_regret.problem(settings), horizon=settings["horizon"], record=1, **trials)
     return finals(
-        values,
-        [
-            {name: runs[f"{name} {bound:g}" if name in given else name] for name in mixture_policies(settings)}
-            for bound in values
-        ],
+        values, [{name: runs[f"{name} {bound:g}" if name in given else name] for name in names} for bound in values]
     )
 
 
@@ -148,6 +146,18 @@ def against(varied: str, values: str) -> Callable[..., Sweep]:
     return sweep
 
 
+def against_gamma(settings: Mapping[str, Any], **trials: Any) -> Sweep:
+    """Regret of the last phase alone: by then the support has been found at every gamma."""
+    before, last = (int(end) for end in dim_regret.phase_ends(settings)[-2:])
+    regret: dict[str, list[np.ndarray]] = {"alb-dim": [], "oracle": []}
+    for gamma in settings["gammas"]:
+        here = {**settings, "smallest": gamma}
+        contenders = {name: dim_regret.contenders(here)[name] for name in regret}
+        for name, run in simulate(contenders, ball(here), horizon=last, record=[before, last], **trials).items():
+            regret[name].append(run.regret[:, 1] - run.regret[:, 0])
+    return Sweep(np.array(settings["gammas"]), {name: np.stack(each, axis=1) for name, each in regret.items()})
+
+
 def against_rounds_ball(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     """Record one run from the end of the first phase to the end of the last."""
     ends = dim_regret.phase_ends(settings)
@@ -178,6 +188,7 @@ PARTS = {
     "rounds-mixture": Part("mixture", against_rounds_mixture),
     "dim": Part("ball", against("dim", "dims"), "dim"),
     "sparsity": Part("ball", against("sparsity", "sparsities"), "sparsity"),
+    "gamma": Part("ball", against_gamma, "smallest"),
     "rounds-ball": Part("ball", against_rounds_ball),
     "rounds-nested": Part("nested", against_rounds_nested),
 }
@@ -266,7 +277,7 @@ PANELS = {
         run,
         trials=6,
         quick_trials=2,
-        seconds=240.0,
+        seconds=255.0,
         quick_settings=QUICK,
     ),
 }

@@ -19,7 +19,7 @@ import numpy as np
 
 from albatross import Fleet, datasets, policies
 from albatross.datasets.files import fingerprint
-from albatross.experiments.panel import Outcome, Panel, spread
+from albatross.experiments.panel import Outcome, Panel, spread, switching
 from albatross.normals import fill_normal
 from albatross.parallel import progress_bar
 from albatross.simulation import streams
@@ -141,6 +141,7 @@ def contenders(settings: Mapping[str, Any], population: Population) -> dict[str,
         "alb-norm": policies.ALBNorm(epoch_length=settings["epoch_length"], **bound, **given),
         "oful-plus": policies.OFULPlus(**bound, **given),
         "osom": policies.OSOM(**bound, **given),
+        "osom-scaled": policies.OSOM(test="norm", **bound, **given),
         "lints": policies.LinTS(sigma=population.noise_sd),
         "ucb": policies.UCB(**given),
         "albatross": policies.Albatross(),
@@ -162,6 +163,7 @@ class Played(NamedTuple):
     norms: np.ndarray  # (N,)
     regret: dict[str, np.ndarray]  # (N,) of each user at the end
     estimates: np.ndarray  # (N,) the last norm bound of each user's ALB-Norm
+    diagnostics: dict[str, list[dict[str, Any]]]  # of each user's OSOM
 
 
 def play(settings: Mapping[str, Any], *, trial: int, seed: int, advance: Any) -> Played:
@@ -189,7 +191,12 @@ def play(settings: Mapping[str, Any], *, trial: int, seed: int, advance: Any) ->
             regret[name] += best - got
         advance(1)
     estimates = [fleets["alb-norm"].diagnostics(user)["norm_bounds"][-1] for user in range(n_users)]
-    return Played(population.norms, regret, np.array(estimates))
+    found = {
+        name: [fleet.diagnostics(user) for user in range(n_users)]
+        for name, fleet in fleets.items()
+        if name.startswith("osom")
+    }
+    return Played(population.norms, regret, np.array(estimates), found)
 
 
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
@@ -204,6 +211,7 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
         entries[name] = {
             "policy": name,
             **spread(totals[name]),
+            **switching([found for each in populations for found in each.diagnostics.get(name, [])]),
             "per_user": {title: float(each_user[rows].mean()) for title, rows in thirds(norms).items() if rows.any()},
         }
     return Outcome(entries, table(populations))

@@ -40,3 +40,13 @@ def least_squares(gram, cross, samples, min_norm):
     if reason != FOUND:
         return np.zeros(dim), conditioning, reason
     return np.linalg.solve(gram + jitter * np.eye(dim), cross), conditioning, reason
+
+
+@compiled
+def standard_errors(gram):
+    """(d,) of least squares on this Gram matrix, per unit of the noise's standard deviation.
+
+    >>> standard_errors(np.diag(np.array([4.0, 25.0])))
+    array([0.5, 0.2])
+    """
+    return np.sqrt(np.diag(np.linalg.inv(gram)))

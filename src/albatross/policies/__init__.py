@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from albatross.policies.arms.alb_dim_arms import ALBDimArms
 from albatross.policies.arms.alb_norm import ALBNorm
 from albatross.policies.arms.albatross import Albatross
 from albatross.policies.arms.eb_lints import EBLinTS
@@ -15,6 +16,7 @@ from albatross.policies.arms.oful_plus import OFULPlus
 from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
+from albatross.policies.arms.successive_rejects import SuccessiveRejects
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -24,9 +26,11 @@ from albatross.policies.ball.albatross_dim import AlbatrossDim
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.explore_then_commit import ExploreThenCommit
+from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.catalogue import CATALOGUE, Entry
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
+from albatross.policies.nested.exp4_ix import Exp4IX
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.nested.mod_cb import ModCB
 from albatross.policies.nested.sup_lin_rel import SupLinRel
@@ -49,6 +53,7 @@ __all__ = [
     "UCB",
     "UCB1",
     "ALBDim",
+    "ALBDimArms",
     "ALBDimFinite",
     "ALBNorm",
     "Albatross",
@@ -58,6 +63,7 @@ __all__ = [
     "Corral",
     "EBLinTS",
     "Entry",
+    "Exp4IX",
     "ExploreThenCommit",
     "FirstFeatures",
     "Greedy",
@@ -65,8 +71,10 @@ __all__ = [
     "LinUCB",
     "ModCB",
     "OFULPlus",
+    "OnlineToConfidence",
     "RegretBalancing",
     "SALasso",
+    "SuccessiveRejects",
     "SupLinRel",
     "SupLinUCB",
     "ThresholdLasso",

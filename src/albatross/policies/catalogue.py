@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from albatross.policies.arms.alb_dim_arms import ALBDimArms
 from albatross.policies.arms.alb_norm import ALBNorm
 from albatross.policies.arms.albatross import Albatross
 from albatross.policies.arms.eb_lints import EBLinTS
@@ -17,6 +18,7 @@ from albatross.policies.arms.oful_plus import OFULPlus
 from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
+from albatross.policies.arms.successive_rejects import SuccessiveRejects
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -26,8 +28,10 @@ from albatross.policies.ball.albatross_dim import AlbatrossDim
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.explore_then_commit import ExploreThenCommit
+from albatross.policies.ball.online_to_confidence import OnlineToConfidence
 from albatross.policies.ball.sl_ucb import SLUCB
 from albatross.policies.nested.alb_dim_finite import ALBDimFinite
+from albatross.policies.nested.exp4_ix import Exp4IX
 from albatross.policies.nested.first_features import FirstFeatures
 from albatross.policies.nested.mod_cb import ModCB
 from albatross.policies.nested.sup_lin_rel import SupLinRel
@@ -88,14 +92,24 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "ucb": Entry(UCB, "Auer, Cesa-Bianchi, Fischer 2002; anytime index", _PLAIN, "noise level"),
     "ucb1": Entry(UCB1, "Auer, Cesa-Bianchi, Fischer 2002, Figure 1", _PLAIN, "range of rewards"),
+    "successive-rejects": Entry(
+        SuccessiveRejects, "Audibert, Bubeck, Munos 2010, Section 3", _PLAIN, "number of plays to spend on exploring"
+    ),
     "alb-dim": Entry(ALBDim, f"{_GHOSH}, Algorithm 2", _BALL, "noise level"),
     "albatross-dim": Entry(AlbatrossDim, "this library; prior of Stephens 2017", _BALL, "noise level"),
     "ball-oful": Entry(BallOFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figures 1 and 3", _BALL, "noise level"),
     "ball-lints": Entry(BallLinTS, "Agrawal, Goyal 2013, Algorithm 1", _BALL, "noise level"),
     "sl-ucb": Entry(SLUCB, "Carpentier, Munos 2012, Section 3 (other noise model)", _BALL, "noise level, horizon"),
+    "online-to-confidence": Entry(
+        OnlineToConfidence,
+        "Abbasi-Yadkori, Pal, Szepesvari 2012, Theorem 1 (exact mixture as the predictor)",
+        _BALL,
+        "noise level, sparsity, few coordinates",
+    ),
     "explore-then-commit": Entry(
         ExploreThenCommit, "after Hao, Lattimore, Wang 2020, Algorithm 1", _BALL, "noise level, horizon"
     ),
+    "alb-dim-arms": Entry(ALBDimArms, f"{_GHOSH}, Algorithm 2 on a finite set", _FEATURES, "noise level, norm bound"),
     "alb-dim-finite": Entry(ALBDimFinite, f"{_GHOSH}, Algorithm 3", _NESTED, "noise level, feature maps"),
     "sup-lin-rel": Entry(SupLinRel, "Auer 2002, Figure 3", _FEATURES, "noise level, length of features, horizon"),
     "sup-lin-ucb": Entry(
@@ -104,8 +118,13 @@ CATALOGUE: dict[str, Entry] = {
         _FEATURES,
         "noise level, length of features, horizon",
     ),
+    "exp4-ix": Entry(
+        Exp4IX, "Neu 2015, Section 3.2", _FEATURES, "a finite class of policies, range of rewards, horizon"
+    ),
     "first-features": Entry(FirstFeatures, "Foster, Krishnamurthy, Luo 2019, Section 2", _NESTED, "the right map"),
-    "mod-cb": Entry(ModCB, "Foster, Krishnamurthy, Luo 2019, Algorithm 1 (LinUCB inside)", _NESTED, "feature maps"),
+    "mod-cb": Entry(
+        ModCB, "Foster, Krishnamurthy, Luo 2019, Algorithm 1 (LinUCB or Exp4-IX inside)", _NESTED, "feature maps"
+    ),
     "corral": Entry(
         Corral, "Agarwal, Luo, Neyshabur, Schapire 2017, Algorithm 1", _META, "base policies, range of rewards, horizon"
     ),

@@ -1,8 +1,15 @@
 """The phases that both forms of ALB-Dim share: rounds of play, then of random exploration, longer in each phase.
 
-Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has the parameters `lengths` and
-`threshold`. Its state has a `clock`, `gram` and `cross` of all exploration, the `supports` D_0, D_1, ... and what was
-`found` with each.
+Ghosh, Sankararaman and Ramchandran (2021), Algorithms 2 and 3. A policy here has the parameters `lengths`, `threshold`,
+`shrinkage`, `delta` and `sigma`; its state has a `clock`, `gram` and `cross` of all samples, the `supports` D_0, D_1,
+... and what was `found` with each.
+
+Remark 5 sets eps_i = C^-i, which needs exploration that grows by more than C^2 and play that grows by the square of
+that: by C^2 + 1 and (C^2 + 1)^2, as the paper has it for C = 2. The exponent of 1 / gamma in the regret is then
+log_C((C^2 + 1)^2): 4.64, 4.19 and 4.09 for C = 2, 3 and 4.
+
+The threshold `intervals` is not the paper's. It takes the width of theta_hat's confidence intervals from the samples,
+where the paper presumes that they are shorter than eps_i: see `not_surely_smaller`.
 """
 
 from __future__ import annotations
@@ -14,11 +21,13 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.models.least_squares import least_squares
+from albatross.models.least_squares import FOUND, least_squares, standard_errors
 from albatross.options import Option, one_of
 
 PHASE, PLAYED, EXPLORED, SAMPLES = 0, 1, 2, 3  # places in the clock; the middle two count within the phase
 _MOST_GROWTH = 10_000
+_MOST_SHRINKAGE = 9.0  # (C^2 + 1)^2 is then below the most growth
+_TEXT, _INTERVALS = 1, 2  # thresholds other than the pseudocode's
 
 
 def _growth(name: str, value: Any) -> tuple[int, ...]:
@@ -28,8 +37,25 @@ def _growth(name: str, value: Any) -> tuple[int, ...]:
     return tuple(int(factor) for factor in factors)
 
 
+def _shrinkage(name: str, value: Any) -> None:
+    checks.positive(name, value)
+    if not 1.0 < value <= _MOST_SHRINKAGE:
+        raise ValueError(f"{name} must be above 1 and at most {_MOST_SHRINKAGE:g}, not {value!r}")
+
+
 Growth = Annotated[tuple[int, int], Option(_growth, tuple)]
-Threshold = Annotated[str, one_of("pseudocode", "text")]
+Shrinkage = Annotated[float, Option(_shrinkage, float)]
+Threshold = Annotated[str, one_of("pseudocode", "text", "intervals")]
+
+
+def growth_for(shrinkage: float) -> tuple[int, int]:
+    """Factors of play and of exploration from phase to phase that let eps_i = C^-i (Remark 5).
+
+    >>> growth_for(2.0), growth_for(3.0)
+    ((25, 5), (100, 10))
+    """
+    explored = math.ceil(shrinkage**2) + 1
+    return explored**2, explored
 
 
 def phase_lengths(first_phase: int, growth: tuple[int, int], rounds: int | None) -> np.ndarray:
@@ -68,12 +94,42 @@ def explored(policy, state):
 
 @compiled
 def next_active(policy, state, min_norm):
-    """Return D_{i+1} from all exploration so far, the conditioning, and FOUND or why there is no answer."""
-    theta, conditioning, reason = least_squares(state.gram, state.cross, state.clock[SAMPLES], min_norm)
-    # D_i holds the coordinates of at least eps_i / 2 = 2^-(i+1), or by the text 2^-i
-    phase = state.clock[PHASE]
-    least = 0.5 ** (phase + 1) if policy.threshold else 0.5 ** (phase + 2)
-    return np.abs(theta) >= least, conditioning, reason
+    """Return D_{i+1} from all samples so far, the conditioning, and FOUND or why there is no answer."""
+    phase = state.clock[PHASE] + 1
+    by_intervals = policy.threshold == _INTERVALS
+    theta, conditioning, reason = least_squares(
+        state.gram, state.cross, state.clock[SAMPLES], min_norm and not by_intervals
+    )
+    if by_intervals and reason == FOUND:
+        # a union bound over coordinates and signs at confidence delta_i = delta / 2^i
+        quantile = math.sqrt(2.0 * math.log(2.0 * theta.size * 2.0**phase / policy.delta))
+        halfwidths = quantile * policy.sigma * standard_errors(state.gram)
+        return not_surely_smaller(np.abs(theta), halfwidths), conditioning, reason
+    # D_i holds the coordinates of at least eps_i / 2, or by the text eps_i
+    eps = policy.shrinkage**-phase
+    return np.abs(theta) >= (eps if policy.threshold == _TEXT else eps / 2.0), conditioning, reason
+
+
+@compiled
+def not_surely_smaller(magnitudes, halfwidths):
+    """All but the coordinates that are surely smaller than every coordinate that is surely not 0.
+
+    The smallest lower end above 0 is a lower bound on the smallest coordinate found so far: a coordinate whose upper
+    end is below it can only be smaller than all of those. While no lower end is above 0, nothing is dropped.
+
+    >>> not_surely_smaller(np.array([0.5, 0.3, 0.02]), np.array([0.1, 0.1, 0.1]))
+    array([ True,  True, False])
+    >>> not_surely_smaller(np.array([0.5, 0.15, 0.02]), np.array([0.1, 0.1, 0.1]))
+    array([ True,  True,  True])
+    """
+    least = np.inf
+    for j in range(magnitudes.size):
+        lower = magnitudes[j] - halfwidths[j]
+        if 0.0 < lower < least:
+            least = lower
+    if least == np.inf:
+        least = 0.0
+    return magnitudes + halfwidths >= least
 
 
 @compiled

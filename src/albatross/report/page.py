@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from albatross.report import claims
-from albatross.report.claims.engine import MISSING, OURS, PAPERS, VERDICTS, Result
+from albatross.report.claims.engine import EXPERIMENT, MISSING, OURS, PAPERS, STATEMENT, VERDICTS, Result
 from albatross.report.figures import panels, race
 from albatross.report.tables import policy_rows
 from albatross.report.wording import short, wanted
@@ -22,21 +22,24 @@ from albatross.store.results import Stored
 
 # What a reader should know before looking at a panel; what was found is measured, and does not stand here.
 CAPTIONS = {
-    "a": "theta* has norm 0.1, and OFUL+ is given 10. Dashed: the constants of Appendix A to the letter. Thompson "
+    "a": "theta* has norm 0.1, and OFUL+ is given 10. Every reading has its own OFUL+ and its own oracle. Thompson "
     "sampling and ridge greedy need no norm, and Albatross is given nothing at all.",
-    "b": "theta* has norm 1, and OFUL+ is given 10. Dashed: the constants of Appendix A to the letter. UCB ignores "
+    "b": "theta* has norm 1, and OFUL+ is given 10. Every reading has its own OFUL+ and its own oracle. UCB ignores "
     "contexts.",
     "c": "ALB-Norm's estimate of the norm after each epoch, on the problems of panels a and b: in the default "
     "reading, with the paper's own estimator, and with all of Appendix A.",
-    "d": "20 of 500 coordinates matter. ALB-Dim explores outside the unit ball.",
-    "e": "20 of 200 coordinates matter. ALB-Dim explores outside the unit ball.",
+    "d": "20 of 500 coordinates matter. ALB-Dim explores outside the unit ball, SL-UCB inside.",
+    "e": "20 of 200 coordinates matter. ALB-Dim explores outside the unit ball, SL-UCB inside.",
     "e-literal": "Panel e with exploration on the unit sphere, as the paper has it. The first phase is then 140 "
     "million rounds long, because a shorter one does not find the support.",
     "f": "The coordinates that ALB-Dim keeps active, phase by phase, on the problems of panels d and e.",
-    "g": "Clusters of rated rows are arms. Reward so far, as a multiple of uniform play's. The first "
-    "reading has a true model behind it; the other two are ill-posed and stand beside it for comparison.",
-    "h": "ALB-Norm's estimate divided by the norm, from a first bound of 25 on. Every draw has its own columns and "
-    "clusters.",
+    "g": "Clusters of rated rows are arms. Cumulative reward, as in the paper, here also of OFUL+ given 25 and given "
+    "the norm. The first reading has a true model behind it; the other two are ill-posed and stand beside it for "
+    "comparison.",
+    "h": "ALB-Norm's estimate of the norm, from a first bound of 25 on, and the norm itself. Every draw has its own "
+    "columns and clusters.",
+    "simple": "Beyond the paper's figure: its Remark 3. Contexts say nothing about rewards. ALB-Norm does not know it, "
+    "UCB ignores them. The remark's proviso is K > d.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
@@ -44,6 +47,11 @@ CAPTIONS = {
     "scaling": "Beyond the paper's figure: final regret against one property of the problem, the others fixed, on log "
     "axes. The number after a name is its slope. Dotted: the part of a theorem's bound that grows with T, "
     "scaled to meet the adaptive policy's last point. AlbatrossDim plays far fewer rounds.",
+    "news": "Beyond the paper's figure: the motivating example on real headlines. Readers differ in the norm and in "
+    "the support of their interest. ALB-Norm estimates its first bound, OFUL+ and OSOM are given one bound for all "
+    "readers, the oracles are given each reader's norm or map. Dashed: the main text with the paper's own estimator.",
+    "theorems": "Beyond the paper's figure: problems on which all conditions of the theorems hold. To the letter; with "
+    "contexts centred within arms; and with the sets, widths and sample sizes that the documentation proves.",
 }
 
 
@@ -81,6 +89,7 @@ def render(stored: Stored) -> str:
         race=_race(stored),
         runs=_runs(stored),
         doubts=_doubts(stored),
+        kinds={EXPERIMENT: "an experiment of the paper", STATEMENT: "a statement of the paper"},
     )
 
 

@@ -58,7 +58,8 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
             console.print(f"[bold]{title}[/]", markup=True, highlight=False)
         for result in found:
             lacking = f" (not run: {', '.join(result.lacking)})" if result.lacking else ""
-            verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]"
+            alone = ", in one trial" * result.of_one_trial
+            verdict = f"[{_COLOURS[result.verdict]}]{result.verdict}[/]{alone}"
             console.print(f"  {verdict}{lacking}: {escape(result.claim.statement)}", markup=True, highlight=False)
             ranges = dict.fromkeys(wanted(each.wanted) for reading in result.readings for each in reading.measured)
             console.print(f"    {result.claim.quantity}; wanted: {' or '.join(ranges)}", markup=False, highlight=False)

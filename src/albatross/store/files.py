@@ -29,9 +29,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` once it is written. Symbolic links and file modes are kept.
 
     If the disk is full, the old file remains. A killed process leaves its temporary file behind; the next writer of the
-    same path removes it.
+    same path removes it. A folder, a pipe or a device is refused: it would be replaced by a file, /dev/null as well.
     """
     path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is a folder, a pipe or a device, not a regular file: name another one")
     _remove_abandoned(path)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_ENDING}")
     try:

@@ -30,7 +30,10 @@ _TITLE, _HEAD = b"<title>Albatross", 4096  # of report.html, and within how many
 _OF_SUMMARY = {"panel": str, "settings": dict, "trials": int, "seed": int, "versions": dict, "policies": dict}
 _OF_STANDINGS = {"family": str, "standings": list, "problems": list}
 # As the paper has them, then what goes beyond it.
-_ORDER = ("a", "b", "c", "d", "e", "e-literal", "f", "g", "h", "nested", "users", "scaling")
+_ORDER = (
+    *("a", "b", "c", "d", "e", "e-literal", "f", "g", "h"),
+    *("simple", "nested", "users", "scaling", "news", "theorems"),
+)
 
 
 def check_writable(out: Path) -> None:

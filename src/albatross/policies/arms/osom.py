@@ -5,22 +5,37 @@ is valid on the same good event. If theta* = 0, the value that the complex model
 simple model's arm by at most 2 (bonus of the arm) + 2 K ||alpha|| plus noise, so
 
     switch once  sum [promise - reward] > sum [2 bonus + 2 K ||alpha||] + sigma sqrt(2 t ln(t (t+1) / delta)).
+
+At K = 75, d = 50 and T = 12,775 this test does not reject a norm of 1 if the bound is 10: it allows for K ||alpha||, of
+order sqrt(d), in every round. `test="norm"` is a second test, at the scale of OFUL+'s own radii. If theta* = 0, then
+theta_hat is within K_delta(0, n, T), the radius for norm 0, from T_min rounds on; so
+
+    switch once  ||theta_hat|| > K_delta(0, n, T)  and  n >= T_min.
+
+With scale 0.5 this is for large d: where theta* = 0, K = 6 and T = 2,000, it switched in 43, 24, 4 and 0 % of 300
+trials at d = 1, 3, 10 and 30; with scale 1 in 1, 0, 0 and 0 %.
+
+The widths of the arms are here those of plain means, as OSOM's are. With `test="reward"` they are OFUL+'s for norm 0,
+which carry a factor sqrt(d) in the form "main".
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks
-from albatross.confidence import bias_widths
-from albatross.linalg.vectors import row_norms, times
-from albatross.options import derived, parameters, policy
+from albatross.compiling import compiled
+from albatross.confidence import Appendix, bias_widths, burn_in
+from albatross.linalg.vectors import norm, row_norms, times
+from albatross.options import derived, one_of, parameters, policy
 from albatross.picking import by_row, pick_best
 from albatross.policies.arms.oful_plus import EuclideanBall, OFULPlus, OFULPlusState, ball_radius, biases
-from albatross.protocol import Choice, diagnostics, init, resolve, select, tag_size, update
+from albatross.protocol import Choice, check_state, diagnostics, init, resolve, select, tag_size, update
+
+_UNKNOWN = 1.0  # switched, in a file of version 0.2 or older: the first round is always forced, so no switch is then
 
 
 @policy
@@ -34,13 +49,17 @@ class OSOM(EuclideanBall):
     111.9
     """
 
+    #: "reward": switches if UCB earns less than the complex model promises; "norm": if theta_hat is too long for 0
+    test: Annotated[str, one_of("reward", "norm")] = "reward"
     ball: Any = derived()  # OFUL+, the complex model
+    null: Any = derived()  # OFUL+ for theta* = 0
+    arm_widths: Any = derived()  # the form of the arms' widths, which do without the contexts' part
 
 
 class OSOMState(NamedTuple):
     complex: OFULPlusState
     pulls: np.ndarray  # (K,)
-    switched: np.ndarray  # (1,) 1 once the complex model is in use
+    switched: np.ndarray  # (1,) rewards learnt when the complex model came into use, 0 before
     tested: np.ndarray  # (1,) t, rewards that the test has seen
     shortfall: np.ndarray  # (1,) sum of promise - reward
     allowance: np.ndarray  # (1,) sum of 2 bonus + 2 K ||alpha||
@@ -49,8 +68,10 @@ class OSOMState(NamedTuple):
 @resolve.register
 def resolve_osom(policy: OSOM, n_arms, dim, horizon):
     rounds = checks.given_horizon(policy, horizon)
-    ball = resolve(OFULPlus(**{**vars(policy), "horizon": rounds}), n_arms, dim, horizon)
-    return parameters(policy, ball=ball, horizon=rounds)
+    given = {name: value for name, value in vars(policy).items() if name != "test"}
+    ball = resolve(OFULPlus(**{**given, "horizon": rounds}), n_arms, dim, horizon)
+    arm_widths = Appendix(float(policy.scale)) if policy.test == "norm" else ball.form
+    return parameters(policy, ball=ball, null=ball._replace(norm_bound=0.0), arm_widths=arm_widths, horizon=rounds)
 
 
 @init.register
@@ -66,7 +87,7 @@ def tag_size_osom(policy: OSOM):
 @select.register
 def select_osom(policy: OSOM, state, offer, noise):
     fit, ball = state.complex.fit, policy.ball
-    of_arms = bias_widths(ball.form, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    of_arms = bias_widths(policy.arm_widths, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
     bonus = by_row(of_arms, offer.arms)
     reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
     simple = by_row(fit.reward_sum / np.maximum(fit.weight, 1.0), offer.arms) + bonus
@@ -89,24 +110,47 @@ def select_osom(policy: OSOM, state, offer, noise):
 @update.register
 def update_osom(policy: OSOM, state, choice, reward, n):
     state.pulls[choice.arm] += n
-    if not state.switched[0] and not np.isnan(choice.tag[0]):
+    update(policy.null._replace(form=policy.arm_widths), state.complex, choice, reward, n)
+    if state.switched[0]:
+        return
+    if not np.isnan(choice.tag[0]):
         state.tested[0] += n
         state.shortfall[0] += n * choice.tag[0] - reward
         state.allowance[0] += n * choice.tag[1]
-        t = state.tested[0]
-        luck = policy.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.delta))
-        if state.shortfall[0] > state.allowance[0] + luck:
-            state.switched[0] = 1.0
-    # Bias widths here do without the contexts' part.
-    update(policy.ball._replace(norm_bound=0.0), state.complex, choice, reward, n)
+    if too_long(policy, state.complex) if policy.test else falls_short(policy, state):
+        state.switched[0] = np.sum(state.pulls)
+
+
+@compiled
+def falls_short(policy, state):
+    """Whether the rewards fall short of the complex model's promises by more than theta* = 0 allows."""
+    t = max(state.tested[0], 1.0)
+    luck = policy.sigma * math.sqrt(2.0 * t * math.log(t * (t + 1.0) / policy.delta))
+    return state.shortfall[0] > state.allowance[0] + luck
+
+
+@compiled
+def too_long(policy, fitted):
+    """Whether theta_hat is longer than theta* = 0 allows."""
+    theta, ball = fitted.fit.theta, policy.null
+    enough = fitted.plays[0] >= burn_in(ball.delta, ball.horizon, theta.size, ball.rho_min)
+    return enough and norm(theta) > ball_radius(ball, fitted)
+
+
+@check_state.register
+def check_state_osom(policy: OSOM, state):
+    checks.indices("switched", state.switched, checks.MOST_ROUNDS)
 
 
 @diagnostics.register
 def diagnostics_osom(policy: OSOM, state):
-    return {
+    switched = float(state.switched[0])
+    found = {
         **diagnostics(policy.ball, state.complex),
         "pulls": state.pulls.copy(),
-        "switched": bool(state.switched[0]),
-        "shortfall": float(state.shortfall[0]),
-        "allowance": float(state.allowance[0]),
+        "switched": switched > 0.0,
+        "switched_at": int(switched) if switched > _UNKNOWN else None,
     }
+    if policy.test:  # 1: "norm"
+        return {**found, "null_radius": float(ball_radius(policy.null, state.complex))}
+    return {**found, "shortfall": float(state.shortfall[0]), "allowance": float(state.allowance[0])}

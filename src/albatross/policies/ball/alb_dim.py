@@ -4,10 +4,21 @@ Ghosh, Sankararaman and Ramchandran (2021), Algorithm 2. Phase i plays a fresh O
 on the active coordinates D_i, for 25^i T_0 rounds, then explores at random for 5^i ceil(sqrt T_0) rounds. Least squares
 on all exploration so far, thresholded, gives D_{i+1}; D_0 is all coordinates.
 
-The paper does not say what to do with fewer samples than coordinates, with a Gram matrix that does not factorise, or
-with an empty D_i: here all coordinates are kept, and the diagnostics say why. The pseudocode thresholds D_i at
-2^-(i+1), the text at 2^-i (`threshold`). The exploration law `gaussian` lies outside the unit ball: the paper's panels
-come out at their horizons only with it.
+The paper leaves open what to do with fewer samples than coordinates, with a Gram matrix that does not factorise and
+with an empty D_i: all coordinates are kept, and the diagnostics say why. The pseudocode thresholds D_i at eps_i / 2,
+where eps_i = 2^-i, the text at eps_i (`threshold`); Remark 5 allows eps_i = C^-i (`shrinkage`, with `growth`).
+
+Inside the ball, a random direction tells a coordinate only to sigma sqrt(d / n). With the paper's lengths that is too
+little at its horizons: the panels come out only with the exploration law `gaussian`, whose actions lie outside the
+ball. `samples="all"` with `threshold="intervals"` stays inside. It departs from the paper twice:
+
+- Least squares is on all plays. OFUL's own plays tell more than exploration, and cost nothing extra.
+- A coordinate is dropped when it is surely smaller than every coordinate that is surely not 0, by confidence intervals
+  theta_hat_j +- sigma sqrt(2 ln(2d / delta_i)) ||e_j||_{G^-1}, where G is the Gram matrix of all samples.
+
+The intervals are valid for exploration alone. On OFUL's plays, which depend on earlier rewards, they are not proved;
+the proved ones are about sqrt(d) times longer. A simulation then needs every play as a vector, at O(d^3) for each new
+action in place of O(d^2).
 """
 
 from __future__ import annotations
@@ -20,7 +31,7 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled, generic
 from albatross.linalg.vectors import norm
-from albatross.models.ball_fit import OWN, SIZE, SWITCHES, start_tracking
+from albatross.models.ball_fit import OWN, SIZE, SWITCHES, start_tracking, track_theta
 from albatross.models.least_squares import FEW, FOUND, SINGULAR, WHY_NOT, add_sample
 from albatross.options import AtLeastZero, Positive, Probability, Rounds, derived, one_of, parameters, policy
 from albatross.picking import uniform_from_normal
@@ -28,7 +39,7 @@ from albatross.policies import exploration as phases
 from albatross.policies.ball.ball_lints import BallLinTS
 from albatross.policies.ball.ball_oful import BallOFUL
 from albatross.policies.ball.on_ball import AroundBallFit, BallState, confidence_radius
-from albatross.policies.exploration import Growth, Threshold
+from albatross.policies.exploration import Growth, Shrinkage, Threshold
 from albatross.protocol import (
     Choice,
     check_state,
@@ -40,6 +51,7 @@ from albatross.protocol import (
     resolve,
     select,
     tag_size,
+    track,
     update_tracking,
 )
 
@@ -69,14 +81,19 @@ class ALBDim(AroundBallFit):
     delta: Probability = 0.1  #: phase 0 may fail with this probability, the next with half of it, ...
     sigma: Positive = 1.0  #: standard deviation of the noise
     switch: AtLeastZero = 0.0  #: C: a new action when det V has grown by the factor 1 + C; 0: every round
-    threshold: Threshold = "pseudocode"  #: "pseudocode": D_i is cut at 2^-(i+1); "text": at 2^-i
+    #: "pseudocode": D_i is cut at eps_i / 2; "text": at eps_i; "intervals": by confidence intervals
+    threshold: Threshold = "pseudocode"
+    #: least squares on what was explored, "exploration", or on "all" that was played
+    samples: Annotated[str, one_of("exploration", "all")] = "exploration"
+    shrinkage: Shrinkage = 2.0  #: C: eps_i = C^-i
     #: actions on the "sphere", in the "ball", or "gaussian" N(0, I)
     exploration: Annotated[str, one_of("sphere", "ball", "gaussian")] = "sphere"
     #: while samples do not determine theta: "all" coordinates, or cut the "min-norm" fit
     on_few_samples: Annotated[str, one_of("all", "min-norm")] = "all"
     #: if no coordinate is active: "all" of them, or play "zero"
     on_empty: Annotated[str, one_of("all", "zero")] = "all"
-    growth: Growth = (25, 5)  #: factors from phase to phase, of the rounds played and of those explored
+    #: factors from phase to phase, of the rounds played and of those explored; None: (C^2 + 1)^2 and C^2 + 1
+    growth: Growth | None = None
     #: "oful" or "lints", what is played on the active coordinates; compiled code gets that policy
     inner: Annotated[str, one_of("oful", "lints")] = "oful"
     lengths: np.ndarray = derived()  # (phases, 2) int64: rounds of play and of exploration in each phase
@@ -86,7 +103,7 @@ class ALBDimState(NamedTuple):
     inner: BallState
     pulls: np.ndarray  # (1,) rewards received
     clock: np.ndarray  # (4,) int64: the phase; its rounds of play and of exploration so far; all samples
-    gram: np.ndarray  # (d, d) of all exploration
+    gram: np.ndarray  # (d, d) of all samples
     cross: np.ndarray  # (d,)
     supports: np.ndarray  # (phases, d) bool: D_0, D_1, ...
     found: np.ndarray  # (phases, 5) at the start of each: samples, conditioning, reason; at its end: switches, radius
@@ -98,11 +115,13 @@ def resolve_alb_dim(policy: ALBDim, n_arms, dim, horizon):
     if policy.inner == "oful":
         inner = BallOFUL(sigma=policy.sigma, delta=policy.delta, switch=policy.switch)
     first_phase = 20 * dim if policy.first_phase is None else int(policy.first_phase)
+    growth = phases.growth_for(policy.shrinkage) if policy.growth is None else policy.growth
     return parameters(
         policy,
         first_phase=first_phase,
         inner=resolve(inner, n_arms, dim, horizon),
-        lengths=phases.phase_lengths(first_phase, policy.growth, horizon),
+        growth=growth,
+        lengths=phases.phase_lengths(first_phase, growth, horizon),
     )
 
 
@@ -130,6 +149,14 @@ def noise_size_alb_dim(policy: ALBDim, n_arms, dim):
 @tag_size.register
 def tag_size_alb_dim(policy: ALBDim):
     return 2 + tag_size(policy.inner)
+
+
+@track.register
+def track_alb_dim(policy: ALBDim, state, theta):
+    inner, tracked = track(policy.inner, state.inner, theta)
+    if policy.samples:  # a play must be known as a vector: the fit keeps its axes
+        inner, tracked = state.inner, track_theta(state.inner.fit, theta)[1]
+    return state._replace(inner=inner), tracked
 
 
 def _as_it_is(inner, phase):
@@ -189,11 +216,12 @@ def hold_alb_dim(policy: ALBDim, state, choice):
 def update_tracking_alb_dim(policy: ALBDim, state, choice, reward, n, tracked):
     state.pulls[0] += n
     current = choice.tag[0] == state.clock[phases.PHASE]
-    if np.isnan(choice.tag[0]) or choice.tag[1] == 1.0:  # somebody else's play is a sample like any other
+    explored = np.isnan(choice.tag[0]) or choice.tag[1] == 1.0  # somebody else's play is a sample like any other
+    if explored or policy.samples:
         state.clock[phases.SAMPLES] += n
         add_sample(state.gram, state.cross, choice.action, reward, n)
-        if current:
-            state.clock[phases.EXPLORED] += n
+    if explored and current:
+        state.clock[phases.EXPLORED] += n
     elif current:  # a reward of an earlier phase's policy comes too late: that policy is gone
         state.clock[phases.PLAYED] += n
         if state.inner.fit.clock[SIZE] > 0:

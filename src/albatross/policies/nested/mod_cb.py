@@ -1,17 +1,18 @@
-"""ModCB: LinUCB on the smallest feature map, until a test on random exploration rejects it as too small.
+"""ModCB: a base policy on the smallest feature map, until a test on random exploration rejects it as too small.
 
 Foster, Krishnamurthy and Luo (2019), Algorithm 1. In round t, a uniformly random arm is played with probability min(1,
 (K/t)^(1/3)). These samples estimate the square-loss gap between maps m and j without estimating either regression,
 which takes only about sqrt(d) samples. Let w be the features of map j, made uncorrelated one after the other, without
 those of map m, and v = w y. The gap is ||E v||^2, which (||sum v||^2 - sum ||v||^2) / (n (n - 1)) estimates without
-bias. Map j replaces m, and LinUCB restarts on it, if the estimate is at least 2 z times its spread under no gap, sqrt(2
-tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / delta)).
+bias. Map j replaces m, and the base restarts on it, if the estimate is at least 2 z times its spread under no gap,
+sqrt(2 tr(S^2) / (n (n - 1))), with S the covariance of v and z = sqrt(2 ln(M t^2 / delta)).
 
-Departures: the paper's base is Exp4-IX over a cover of policies, and its threshold has an unnamed constant; LinUCB and
-the spread above replace them. A map is tested only with at least 20 samples and twice as many as its dimension, because
-the spread is unknown before, and then whenever there are 5 % more samples than at the last test. Features are made
-uncorrelated by the covariance of all offered arms; if it is not given, it is estimated from them, and a pending
-decision then holds d (d + 1) / 2 numbers.
+Departures: the paper's base is Exp4-IX over a cover of policies, which must be finite (`base=Exp4IX(...)`); by default
+LinUCB replaces it. On a map, features beyond it are 0 for the base, so several experts may be one policy there. The
+paper's threshold has an unnamed constant; the spread above replaces it. A map is tested only with at least 20 samples
+and twice as many as its dimension, because the spread is unknown before, and then whenever there are 5 % more samples
+than at the last test. Features are made uncorrelated by the covariance of all offered arms; if it is not given, it is
+estimated from them, and a pending decision then holds d (d + 1) / 2 numbers.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.compiling import compiled
+from albatross.compiling import compiled, generic
 from albatross.models.square_loss_gap import square_loss_gap
 from albatross.options import AtLeastZero, Option, Positive, Probability, derived, parameters, policy
 from albatross.picking import pick_uniformly, uniform_from_normal
-from albatross.policies.arms.linear import LinearState
 from albatross.policies.arms.linucb import LinUCB
+from albatross.policies.nested.exp4_ix import Exp4IX, arms_named, weights_of
 from albatross.policies.nested.maps import Dims, check_maps, in_map
 from albatross.protocol import (
     Choice,
@@ -43,13 +44,19 @@ from albatross.protocol import (
 )
 
 _MODEL, _SAMPLES, _TESTED, _SWITCHES, _OFFERS = 0, 1, 2, 3, 4  # places in the clock
-_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2  # places in a tag; the mean of x x' over the arms offered follows
+# Places in a tag; what the base keeps there and the mean of x x' over the arms offered follow.
+_EXPLORED, _CHOSEN_IN, _OWN = 0, 1, 2
 _FEWEST = 20  # samples of a test
+
+
+def _check_base(name: str, value: Any) -> None:
+    if not (value is None or isinstance(value, Exp4IX)):
+        raise ValueError(f"{name} must be Exp4IX(...), or None for LinUCB, not {value!r}")
 
 
 @policy
 class ModCB:
-    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) as its base.
+    """ModCB (Foster, Krishnamurthy and Luo 2019, Algorithm 1), with LinUCB(alpha, ridge) or Exp4-IX as its base.
 
     >>> from albatross import environments, simulate
     >>> env = environments.Nested(n_arms=5, dims=(2, 6), true_dim=2, noise_sd=0.1)
@@ -65,7 +72,8 @@ class ModCB:
     #: (d, d) of all arms' features; None: estimated from what is offered
     covariance: Annotated[Any, Option()] = None
     exponent: Positive = 1 / 3  #: a random arm is played with probability (K / t)^exponent
-    base: Any = derived()  # LinUCB
+    #: Exp4-IX over a finite class of linear policies, as in the paper; None: LinUCB
+    base: Annotated[Exp4IX | None, Option(_check_base)] = None
     known: int = derived()  # whether the covariance is given
     tag: int = derived()
 
@@ -78,7 +86,7 @@ class ModCB:
 
 
 class ModCBState(NamedTuple):
-    base: LinearState
+    base: Any
     pulls: np.ndarray  # (K,)
     clock: np.ndarray  # (5,) int64: the map; exploration samples; how many at the last test; switches; offers
     moment: np.ndarray  # (d,) sum of x y over exploration
@@ -92,12 +100,14 @@ class ModCBState(NamedTuple):
 def resolve_mod_cb(policy: ModCB, n_arms, dim, horizon):
     check_maps(policy.dims, n_arms, dim)
     known = policy.covariance is not None
+    linucb = LinUCB(alpha=policy.alpha, ridge=policy.ridge, biases=False)
+    base = resolve(linucb if policy.base is None else policy.base, n_arms, dim, horizon)
     return parameters(
         policy,
-        base=resolve(LinUCB(alpha=policy.alpha, ridge=policy.ridge, biases=False), n_arms, dim, horizon),
+        base=base,
         known=known,
         covariance=np.array(policy.covariance) if known else np.zeros((dim, dim)),
-        tag=_OWN + (0 if known else dim * (dim + 1) // 2),
+        tag=_OWN + tag_size(base) + (0 if known else dim * (dim + 1) // 2),
     )
 
 
@@ -117,7 +127,7 @@ def init_mod_cb(policy: ModCB, n_arms, dim, rng):
 
 @noise_size.register
 def noise_size_mod_cb(policy: ModCB, n_arms, dim):
-    return 2
+    return 2 + noise_size(policy.base, n_arms, dim)
 
 
 @tag_size.register
@@ -125,22 +135,37 @@ def tag_size_mod_cb(policy: ModCB):
     return policy.tag
 
 
+probability_of = generic("probability_of")  # probability_of(base, state, offer, choice, arm): that the base plays arm
+
+
+@probability_of.register
+def probability_linucb(base: LinUCB, state, offer, choice, arm):
+    return 1.0 if arm == choice.arm else 0.0
+
+
+@probability_of.register
+def probability_exp4_ix(base: Exp4IX, state, offer, choice, arm):
+    return np.sum(weights_of(base, state) * (arms_named(base, offer) == arm))
+
+
 @select.register
 def select_mod_cb(policy: ModCB, state, offer, noise):
     n_arms, dim = offer.contexts.shape
     t = 1.0 + np.sum(state.pulls) + np.sum(offer.pending)
     explore = min(1.0, (n_arms / t) ** policy.exponent)
+    seen = offer._replace(contexts=in_map(offer.contexts, policy.dims[state.clock[_MODEL]]))
+    choice = select(policy.base, state.base, seen, noise[2:])
     tag = np.zeros(policy.tag)
     tag[_CHOSEN_IN] = state.clock[_MODEL]
+    for i in range(choice.tag.size):
+        tag[_OWN + i] = choice.tag[i]
     if not policy.known:  # update will want to know what was offered
         outer = offer.contexts.T @ (offer.contexts * (offer.eligible / np.sum(offer.eligible)).reshape((-1, 1)))
-        place = _OWN
+        place = _OWN + choice.tag.size
         for i in range(dim):
             for j in range(i + 1):
                 tag[place] = outer[i, j]
                 place += 1
-    seen = offer._replace(contexts=in_map(offer.contexts, policy.dims[state.clock[_MODEL]]))
-    choice = select(policy.base, state.base, seen, noise[:0])
     arm, uniform = pick_uniformly(offer.eligible, noise[1])
     score, width = 0.0, 0.0
     if uniform_from_normal(noise[0]) < explore:
@@ -148,8 +173,7 @@ def select_mod_cb(policy: ModCB, state, offer, noise):
     else:
         arm, score, width = choice.arm, choice.score, choice.width
     propensity = explore * uniform
-    if arm == choice.arm:
-        propensity += 1.0 - explore
+    propensity += (1.0 - explore) * probability_of(policy.base, state.base, seen, choice, arm)
     return Choice(arm, offer.contexts[arm], score, width, propensity, tag)
 
 
@@ -163,12 +187,13 @@ def update_mod_cb(policy: ModCB, state, choice, reward, n):
 def learn_once(policy, state, choice, reward):
     """Add one play."""
     dim = choice.action.size
+    size = policy.tag - _OWN - (0 if policy.known else dim * (dim + 1) // 2)  # of the base's tag
     model = state.clock[_MODEL]
     state.pulls[choice.arm] += 1.0
     own = not np.isnan(choice.tag[_EXPLORED])
     if own and not policy.known:
         state.clock[_OFFERS] += 1
-        place = _OWN
+        place = _OWN + size
         for i in range(dim):
             for j in range(i + 1):
                 state.offered[i, j] += choice.tag[place]
@@ -181,9 +206,10 @@ def learn_once(policy, state, choice, reward):
                 state.second[i, j] += reward * reward * choice.action[i] * choice.action[j]
         if state.clock[_SAMPLES] >= 1.05 * state.clock[_TESTED]:
             compare_maps(policy, state)
-    elif not own or choice.tag[_CHOSEN_IN] == model:  # LinUCB on an earlier map is gone
+    elif not own or choice.tag[_CHOSEN_IN] == model:  # the base on an earlier map is gone
         action = in_map(choice.action.reshape((1, -1)), policy.dims[model])[0]
-        update(policy.base, state.base, choice._replace(action=action, tag=np.empty(0)), reward, 1)
+        play = choice._replace(action=action, tag=choice.tag[_OWN : _OWN + size])
+        update(policy.base, state.base, play, reward, 1)
 
 
 @compiled

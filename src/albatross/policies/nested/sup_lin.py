@@ -6,8 +6,9 @@ are at most 2^-s, arms whose upper bound is 2 * 2^-s below the best are dropped 
 Otherwise the widest arm is played, and stage s learns from it. A stage's choices thus never depend on its own rewards,
 which the proofs need; the price is that most data are never used.
 
-Features and rewards are first divided by `feature_bound`, b, so that no feature vector is longer than 1. By default it
-is the paper's b(delta) for standard normal features (`bounds.feature_bound`).
+Features are first divided by `feature_bound`, b, so that no feature vector is longer than 1, and rewards by
+`reward_unit`, which is also b except in ALB-Dim to the letter. By default b is the paper's b(delta) for standard normal
+features (`bounds.feature_bound`).
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ class Staged:
     #: b: contexts and rewards are divided by it; None: b(delta), for N(0, I) features
     feature_bound: Positive | None = None
     ties: Ties = "random"  #: "random": ties follow an order drawn once; "first": to the lowest arm
+    reward_unit: float = derived()  # rewards are divided by it
     stages: int = derived()
     scale: float = derived()  # SupLinUCB: alpha; SupLinRel: the factor on the part of the width that data reduce
 
 
 # estimate_stage(policy, state, stage, contexts) -> means (K,), widths (K,); learn_stage(policy, state, stage, x, y, n)
-# Both are in units of b: contexts, rewards and widths.
+# In both, contexts are divided by b, rewards and widths by the unit of rewards.
 estimate_stage = generic("estimate_stage")
 learn_stage = generic("learn_stage")
 
@@ -51,7 +53,9 @@ def staged_parameters(policy: Any, n_arms: int, dim: int, horizon: int | None, s
     if bound is None:
         bound = bounds.feature_bound(dim, n_arms, rounds, policy.delta)
     widths = scale(rounds, n_arms, policy.delta, policy.sigma, bound)
-    return parameters(policy, horizon=rounds, feature_bound=bound, stages=n_stages(rounds), scale=widths)
+    return parameters(
+        policy, horizon=rounds, feature_bound=bound, reward_unit=bound, stages=n_stages(rounds), scale=widths
+    )
 
 
 def n_stages(horizon: float) -> int:
@@ -90,7 +94,7 @@ def select_staged(policy: Staged, state, offer, noise):
         for other in range(upper.size):
             left.eligible[other] = left.eligible[other] and upper[other] >= best - 2.0 * level
     tag = np.full(1, float(learns))  # the stage that will learn, counted from 1, or 0
-    score, width = policy.feature_bound * upper[arm], policy.feature_bound * widths[arm]
+    score, width = policy.reward_unit * upper[arm], policy.reward_unit * widths[arm]
     return Choice(arm, offer.contexts[arm], score, width, 1.0, tag)
 
 
@@ -101,8 +105,8 @@ def update_staged(policy: Staged, state, choice, reward, n):
     state.pulls[choice.arm] += n
     state.stage_plays[stage] += n
     if stage:
-        bound = policy.feature_bound
-        learn_stage(policy, state, stage - 1, choice.action / bound, reward / bound, n)
+        context, scaled = choice.action / policy.feature_bound, reward / policy.reward_unit
+        learn_stage(policy, state, stage - 1, context, scaled, n)
 
 
 @check_tags.register

@@ -3,7 +3,9 @@
 Auer (2002), Section 4 and Figures 2 and 3. With the stage's data Z and ZZ' = Q diag(l) Q', a feature vector z splits
 into u, along eigenvectors with l >= 1, and the rest v. The estimate uses u alone; its width is
 
-    sqrt(2) (sigma / b) sqrt(ln(2TK / delta)) sqrt(sum u_j^2 / l_j) + ||v||.
+    sqrt(2) (sigma / b) sqrt(ln(2TK (1 + ln T) / delta)) sqrt(sum u_j^2 / l_j) + ||v||.
+
+1 + ln T, at least the number of stages, shares delta among them: every stage runs LinRel with delta / (1 + ln T).
 
 A stage stores only its Gram matrix's eigenbasis and the sum of z y in it, so the cost of a round does not grow. The
 factor sqrt(2) sigma / b accounts for the scaled noise; Auer's rewards are in [0, 1].
@@ -33,7 +35,7 @@ class SupLinRel(Staged):
     >>> env = environments.Mixture(n_arms=5, dim=3, noise_sd=0.1, biases=[0.0] * 5)
     >>> run = simulate(SupLinRel(sigma=0.1), env, horizon=300, seed=0)
     >>> round(run.regret[0, -1].item(), 1)
-    65.9
+    60.6
     """
 
 
@@ -46,12 +48,13 @@ class SupLinRelState(NamedTuple):
 
 
 def linrel_scale(rounds: float, n_arms: int, delta: float, sigma: float, bound: float) -> float:
-    """Return sqrt(2) (sigma / b) sqrt(ln(2TK / delta)).
+    """Return sqrt(2) (sigma / b) sqrt(ln(2TK / delta_s)) with delta_s = delta / (1 + ln T), the share of a stage.
 
     >>> round(linrel_scale(1_000, 5, 0.1, 1.0, 1.0), 4)
-    4.7985
+    5.2117
     """
-    return math.sqrt(2.0) * sigma / bound * math.sqrt(math.log(2.0 * rounds * n_arms / delta))
+    share = delta / (1.0 + math.log(rounds))
+    return math.sqrt(2.0) * sigma / bound * math.sqrt(math.log(2.0 * rounds * n_arms / share))
 
 
 @resolve.register

@@ -13,13 +13,13 @@ paper's version). Losses are (high - reward) / (high - low), clipped to [0, 1]; 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.options import Flag, Option, Positive, Rounds, derived, parameters, policy
+from albatross.options import Flag, Interval, Positive, Rounds, derived, parameters, policy
 from albatross.picking import uniform_from_normal
 from albatross.policies.over_policies.bases import (
     BaseRecord,
@@ -35,13 +35,6 @@ from albatross.policies.over_policies.bases import (
 from albatross.protocol import diagnostics, init, noise_size, resolve, select, update
 
 _P, _PLAYED, _RHO, _ETA = 0, 1, 2, 3  # rows of the table
-
-
-def _check_range(name: str, value: Any) -> tuple[float, float]:
-    low, high = checks.finite_array(name, value, (2,)).tolist()
-    if not low < high:
-        raise ValueError(f"{name} must be a lower and a higher number, not {value!r}")
-    return low, high
 
 
 @policy
@@ -60,7 +53,7 @@ class Corral(OverPolicies):
     horizon: Rounds | None = None  #: number of rounds; None: as given to `simulate` or `Fleet`
     eta: Positive | None = None  #: learning rate; None: sqrt(bases / rounds)
     #: for Corral's own losses; rewards outside are clipped
-    reward_range: Annotated[tuple[float, float], Option(_check_range, tuple)] = (0.0, 1.0)
+    reward_range: Interval = (0.0, 1.0)
     importance_weighting: Flag = False  #: give a base its reward divided by its probability
     mixing: float = derived()  # gamma = 1 / T
     raise_by: float = derived()  # beta = exp(1 / ln T)

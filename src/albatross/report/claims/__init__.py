@@ -7,11 +7,21 @@ how, and the literal reading is measured as well.
 
 from __future__ import annotations
 
-from albatross.report.claims import ball, finite, norm, rows, scaling
+from albatross.report.claims import ball, exploration, finite, news, norm, rivals, rows, scaling, theorems
 from albatross.report.claims.engine import Claim, Result, judge
 from albatross.store.results import Stored
 
-CLAIMS: tuple[Claim, ...] = (*norm.CLAIMS, *ball.CLAIMS, *rows.CLAIMS, *finite.CLAIMS, *scaling.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *norm.CLAIMS,
+    *rivals.CLAIMS,
+    *ball.CLAIMS,
+    *rows.CLAIMS,
+    *finite.CLAIMS,
+    *scaling.CLAIMS,
+    *news.CLAIMS,
+    *theorems.CLAIMS,
+    *exploration.CLAIMS,
+)
 
 
 def measured(stored: Stored) -> list[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,11 @@ class Measured(NamedTuple):
         """Whether an end of the required range lies within the interval."""
         return any(self.low < end < self.high for end in self.wanted)
 
+    @property
+    def of_one_trial(self) -> bool:
+        """Whether there is no interval: nobody knows what other trials would give."""
+        return math.isnan(self.low)
+
 
 class Reading(NamedTuple):
     """One way to read the source's words, compared with its own rivals and oracle."""
@@ -51,6 +57,10 @@ class Reading(NamedTuple):
         deciding = [each for each in self.measured if each.holds == self.holds]
         return (any if self.holds else all)(each.doubtful for each in deciding)
 
+    @property
+    def of_one_trial(self) -> bool:
+        return any(each.of_one_trial for each in self.measured)
+
 
 _Measure = Callable[[Stored], Sequence[Reading]]
 
@@ -68,11 +78,11 @@ class Claim:
     panels: tuple[str, ...]  # each that is there adds numbers
     quantity: str  # what the numbers are
     measure: _Measure
+    take_away: str  # what a reader should remember, in one line
     quote: str = ""  # the source's own words; a question of ours has none
     place: str = ""  # where they stand
     criterion: str = ""  # why these words want this range, where they do not name it
     proviso: str = ""  # under which the source says it
-    take_away: str = ""  # what a reader should remember, whatever the verdict
 
     @property
     def whose(self) -> str:
@@ -100,13 +110,21 @@ class Result(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        """Whether another set of trials could well change the verdict."""
+        """Whether another set of trials might well give another verdict."""
+        return (all if self.verdict == HOLDS else any)(each.doubtful for each in self._deciding)
+
+    @property
+    def of_one_trial(self) -> bool:
+        """Whether the verdict rests on numbers without an interval."""
+        return bool(self._deciding) and all(each.of_one_trial for each in self._deciding)
+
+    @property
+    def _deciding(self) -> Sequence[Reading]:
+        """The readings that the verdict follows from."""
         letter = [each for each in self.readings if not each.change]
         if self.verdict == HOLDS:
-            return all(each.doubtful for each in letter if each.holds)
-        if self.verdict == CHANGED:
-            return self.readings[0].doubtful
-        return any(each.doubtful for each in (*self.readings[:1], *letter))
+            return [each for each in letter if each.holds]
+        return self.readings[:1] if self.verdict == CHANGED else [*self.readings[:1], *letter]
 
     @property
     def change(self) -> str:

@@ -71,6 +71,7 @@ def _last(values: np.ndarray, _: np.ndarray) -> float:
     place="Section 6.2, panel g",
     quantity="reward of the second half / of the first",
     criterion="almost linear: the halves differ by a quarter at most",
+    take_away="Uniform play, too, accumulates reward linearly: a straight line says little about learning.",
 )
 def linear_reward(stored: Stored) -> list[Reading]:
     def halves(reward: np.ndarray, rounds: np.ndarray) -> float:
@@ -93,7 +94,7 @@ def _against(stored: Stored, other: str, late: bool = False) -> dict[tuple[str, 
         "g",
         f"SELECT source, mode, {rewards} "
         "FROM (SELECT *, max(round) OVER (PARTITION BY source, mode, draw) AS last FROM curves) "
-        "GROUP BY source, mode, draw ORDER BY source DESC, mode, draw",
+        f"GROUP BY source, mode, draw HAVING bool_or(policy = '{other}') ORDER BY source DESC, mode, draw",
     )
     pairs = {}
     for source, mode in dict.fromkeys(zip(rows["source"].tolist(), rows["mode"].tolist(), strict=True)):
@@ -113,15 +114,33 @@ def _ratio(what: str, pair: tuple[np.ndarray, np.ndarray], wanted: tuple[float, 
     "state of art methods such as OSOM",
     place="Section 1.1",
     quantity="reward of ALB-Norm / of OSOM, which is a reconstruction",
+    take_away="The paper's real-data panels do not show OSOM. Where biases explain most of the ratings, a policy that "
+    "ignores contexts does well.",
 )
 def osom_rows(stored: Stored) -> list[Reading]:
     return _readings(_against(stored, "osom"), ABOVE_1, _ratio)
+
+
+@experiment(
+    "On real data, too, ALB-Norm does better than a policy that does not adapt.",
+    panels=("g",),
+    quote="We further verify through synthetic and real-data experiments that the performance gains are fundamental "
+    "and not artifacts of mathematical bounds. In particular, we show 1.5-3x drop in cumulative regret over "
+    "non-adaptive algorithms.",
+    place="abstract",
+    quantity="reward of ALB-Norm / of OFUL+ given 25",
+    criterion="panel g has reward and no regret, so a drop by a factor cannot be read off it: more reward than OFUL+",
+    take_away="The paper's real-data panels show ALB-Norm alone, so they cannot show a drop.",
+)
+def drop_rows(stored: Stored) -> list[Reading]:
+    return _readings(_against(stored, "oful-plus"), ABOVE_1, _ratio)
 
 
 @question(
     "In the second half of the rounds ALB-Norm earns more than uniform play.",
     panels=("g",),
     quantity="reward of ALB-Norm / of uniform play, second half",
+    take_away="A first bound of 25 keeps ALB-Norm exploring for long; the second half shows what is left of it.",
 )
 def uniform_rows(stored: Stored) -> list[Reading]:
     return _for_us(_readings(_against(stored, "uniform", late=True), ABOVE_1, _ratio))
@@ -144,6 +163,7 @@ _OVER_NORM = ("h", "norm_bound / norm", "epoch")
     place="Section 6.2, panel h",
     quantity="what the estimate moves after six epochs, in %",
     criterion="stable: at most 2 % of all that it moves, on the scale of its fall from 25, and 10 % on its own scale",
+    take_away="Next to a fall from 25 every later change looks small, so the estimate is judged on its own scale, too.",
 )
 def settles(stored: Stored) -> list[Reading]:
     def of_all(bounds: np.ndarray, _: np.ndarray) -> float:
@@ -166,12 +186,13 @@ def settles(stored: Stored) -> list[Reading]:
     panels=("h",),
     quote="to a value of 11.1",
     place="Section 6.2, panel h",
-    quantity="the last estimate",
+    quantity="the last estimate, centroids as contexts: only there is the norm in the units of the paper's 11.1",
     criterion="within 10 % of 11.1; needs albatross reproduce h --data set2.test.txt, a file that nobody may ship",
+    take_away="A number like 11.1 depends on the units of the features; without the file nobody can check it.",
 )
 def yahoo(stored: Stored) -> list[Reading]:
     ends = _by_draw(stored, "h", "norm_bound", "epoch", _last)
-    return _readings({key: values for key, values in ends.items() if key[0] == "yahoo"}, (10.0, 12.2))
+    return _readings({key: values for key, values in ends.items() if key == ("yahoo", "centroid")}, (10.0, 12.2))
 
 
 @experiment(
@@ -181,6 +202,8 @@ def yahoo(stored: Stored) -> list[Reading]:
     place="Section 6.2, panel h",
     quantity="the last estimate / the norm",
     criterion="near: above the norm, by half of it at most",
+    take_away="The paper cannot know the actual norm of real data. Here the first reading has a true model, whose "
+    "norm is known.",
 )
 def actual_norm(stored: Stored) -> list[Reading]:
     return _readings(_by_draw(stored, *_OVER_NORM, _last), (1.0, 1.5))
@@ -193,6 +216,8 @@ def actual_norm(stored: Stored) -> list[Reading]:
     place="Section 6.2",
     quantity="standard deviation of (last estimate / norm) over draws, in % of its mean",
     criterion="similar: within a fifth",
+    take_away="Every draw has its own columns and clusters, so the estimate is compared with the norm of the same "
+    "draw.",
 )
 def selections(stored: Stored) -> list[Reading]:
     ends = _by_draw(stored, *_OVER_NORM, _last)
@@ -204,6 +229,7 @@ def selections(stored: Stored) -> list[Reading]:
     panels=("h",),
     quantity="estimates at or above the norm, in % of draws and epochs",
     criterion="but for one in twenty",
+    take_away="Estimates above the norm mean that the confidence sets kept theta*.",
 )
 def above_norm(stored: Stored) -> list[Reading]:
     def above(ratios: np.ndarray, _: np.ndarray) -> float:
@@ -212,4 +238,4 @@ def above_norm(stored: Stored) -> list[Reading]:
     return _for_us(_readings(_by_draw(stored, *_OVER_NORM, above), (95.0, 100.0), share))
 
 
-CLAIMS = (linear_reward, settles, yahoo, actual_norm, selections, osom_rows, uniform_rows, above_norm)
+CLAIMS = (linear_reward, settles, yahoo, actual_norm, selections, osom_rows, drop_rows, uniform_rows, above_norm)

@@ -20,6 +20,7 @@ LOOKS = {
     "alb-dim": Look("ALB-Dim", style.RED),
     "oful": Look("OFUL on all coordinates", style.BLUE),
     "oracle": Look("oracle: OFUL given the support", style.GREEN),
+    "sl-ucb": Look("SL-UCB, inside the ball", style.SKY, quiet=True),
     "lints": Look("LinTS on all coordinates, redrawn at switches", style.PINK, quiet=True),
 }
 

@@ -20,12 +20,20 @@ LOOKS = {
     },
     **{f"alb-dim-{name}": Look(f"ALB-Dim with {label}", style.RED, dash) for name, (label, dash) in INNER.items()},
 }
+LITERAL = {
+    name: Look(f"{label}, to the letter", colour, "longdash", quiet=True)
+    for name, label, colour in (
+        ("suplinrel-full-literal", "SupLinRel on all features", style.BLUE),
+        ("suplinrel-oracle-literal", "oracle: SupLinRel given the map", style.GREEN),
+        ("alb-dim-suplinrel-literal", "ALB-Dim with SupLinRel", style.RED),
+    )
+}
 OTHERS = {
     "mod-cb": Look("ModCB", style.PINK, quiet=True),
     "corral": Look("Corral over LinUCB a map", style.ORANGE, quiet=True),
     "ed2rb": Look("ED2RB over LinUCB a map", style.SKY, quiet=True),
 }
-LOOKS |= OTHERS
+LOOKS |= LITERAL | OTHERS
 
 
 def draw(content: Content) -> Figure:
@@ -34,7 +42,8 @@ def draw(content: Content) -> Figure:
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, first_phase = np.unique(content.rows["round"]), content.settings["first_phase"]
     for axes, (name, (label, _)) in zip(places, INNER.items(), strict=True):
-        names = [f"{name}-full", f"{name}-oracle", f"alb-dim-{name}", *(OTHERS if name == "linucb" else ())]
+        beside = {"suplinrel": LITERAL, "linucb": OTHERS}.get(name, {})
+        names = [f"{name}-full", f"{name}-oracle", f"alb-dim-{name}", *beside]
         for each in names:
             style.draw_policy(axes, rounds, curves[each], LOOKS[each])
         axes.axvline(first_phase + int(np.ceil(np.sqrt(first_phase))), color="#bbbbbb", linewidth=0.8, zorder=0)

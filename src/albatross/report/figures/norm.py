@@ -9,72 +9,88 @@ from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.regret import regret_plots
 from albatross.report.figures.rows import by_policy, groups, matrix
-from albatross.report.figures.style import COLOURS, Look
+from albatross.report.figures.style import Look
 
-_LITERAL = ", Appendix A to the letter"
-LOOKS = {
+_THREE = {
     "alb-norm": Look("ALB-Norm", style.RED),
     "oful-plus": Look("OFUL+ given 10", style.BLUE),
     "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
-    **{
-        name: Look(label, COLOURS[name], quiet=True)
-        for name, label in {
+}
+READINGS = {  # by the end of a policy's name
+    "": "default reading",
+    "-paper": "main text, the paper's estimator",
+    "-literal": "Appendix A to the letter",
+}
+_BESIDE = {
+    name: Look(label, style.colour(name, position), quiet=True)
+    for position, (name, label) in enumerate(
+        {
             "osom": "OSOM given 10",
+            "osom-given-1": "OSOM given 1",
+            "osom-scaled": "OSOM given 10, test at the scale of OFUL+",
+            "corral": "Corral over OFUL+ given 0.1 to 10",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",
             "albatross": "Albatross, given nothing",
         }.items()
-    },
-    "alb-norm-literal": Look(f"ALB-Norm{_LITERAL}", style.RED, "dash"),
-    "oful-plus-literal": Look(f"OFUL+ given 10{_LITERAL}", style.BLUE, "dash"),
+    )
 }
-LITERAL = {"alb-norm-literal": "ALB-Norm", "oful-plus-literal": "OFUL+ given 10"}  # as the plot of their own calls them
-READINGS = {
-    "alb-norm": "ALB-Norm",
-    "alb-norm-paper": "the paper's estimator",
-    "alb-norm-literal": "Appendix A to the letter",
+_IN_READING = {suffix: {f"{name}{suffix}": look for name, look in _THREE.items()} for suffix in READINGS}
+LOOKS = {
+    name: look._replace(label=f"{look.label}, {READINGS[suffix]}") if suffix else look
+    for suffix, looks in _IN_READING.items()
+    for name, look in looks.items()
+} | _BESIDE
+_PLOTS = {  # titles, and the looks there
+    READINGS[""]: _IN_READING[""],
+    "others beside it": {"alb-norm": _THREE["alb-norm"], **_BESIDE},
+    **{READINGS[suffix]: looks for suffix, looks in _IN_READING.items() if suffix},
 }
 
 
 def draw_regret(content: Content) -> Figure:
-    """Draw the regret of all policies, and beside it that with the literal constants."""
-    figure, (left, right) = style.new_figure(2, widths=(1.35, 1.0), height=3.9)
+    """Regret in every reading, each with its own OFUL+ and oracle, and the others."""
+    figure, places = style.new_figure(2, rows=2, height=7.4)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
-
-    style.draw_regret(left, rounds, {name: each for name, each in curves.items() if name not in LITERAL}, LOOKS)
-    # UCB runs off the scale where contexts matter; the paper's three set it.
-    left.set_ylim(0, 1.5 * curves["oful-plus"][:, -1].mean())
-    left.set_title(f"norm {settings['theta_norm']:g}, first bound {settings['norm_bound']:g}")
-    style.explain_band(left, content.trials, loc="upper left", ncols=2)
-
-    for name, label in LITERAL.items():
-        style.draw_band(right, rounds, curves[name], label=label, colour=LOOKS[name].colour)
-    beside = Look("oracle, default reading", style.GREEN, quiet=True)
-    style.draw_policy(right, rounds, curves["oracle"], beside)
-    right.set_xlim(0, rounds[-1])
-    right.set_ylim(0, 1.3 * max(curves[name].mean(axis=0)[-1] for name in LITERAL))
-    right.set_xlabel("round")
-    style.thousands(right.xaxis)
-    style.thousands(right.yaxis)
-    right.set_title("Appendix A to the letter")
-    style.explain_band(right, content.trials, loc="upper left")
+    for axes, (title, looks) in zip(places, _PLOTS.items(), strict=True):
+        style.draw_regret(axes, rounds, {name: curves[name] for name in looks}, looks)
+        # Policies that ignore contexts run off the scale where these matter; the paper's three set it.
+        shown = _THREE if "ucb" in looks else looks
+        axes.set_ylim(0, 1.6 * max(curves[name][:, -1].mean() for name in shown))
+        axes.set_title(f"norm {settings['theta_norm']:g}, b_1 = {settings['norm_bound']:g}: {title}")
+        style.explain_band(axes, content.trials, loc="upper left")
     return figure
+
+
+def reading_plots(content: Content) -> list[plots.Plot]:
+    """The same on the page."""
+    found = []
+    for title, looks in _PLOTS.items():
+        chosen = np.isin(content.rows["policy"], list(looks))
+        here = content._replace(rows={name: column[chosen] for name, column in content.rows.items()})
+        found += [plot._replace(title=f"Cumulative regret: {title}") for plot in regret_plots(here, looks)]
+    return found
+
+
+def _reading(policy: str) -> str:
+    """Of ALB-Norm."""
+    return READINGS[policy.removeprefix("alb-norm")]
 
 
 def draw_estimates(content: Content) -> Figure:
     """Draw b_i against i: the default, and the two readings that do not reproduce the paper."""
     rows = content.rows
     figure, axes = style.new_figure(len(READINGS), height=3.5)
-    places = dict(zip(READINGS, axes, strict=True))
+    places = {f"alb-norm{reading}": each for reading, each in zip(READINGS, axes, strict=True)}
     colours = dict(zip(np.unique(rows["theta_norm"]).tolist(), (style.BLUE, style.RED), strict=False))
     for (policy, norm), chosen in groups(rows, "policy", "theta_norm").items():
         bounds, place, colour = matrix(rows, chosen, "trial", "epoch", "norm_bound"), places[policy], colours[norm]
         epochs = np.arange(1, bounds.shape[1] + 1)
         style.draw_band(place, epochs, bounds, label=f"estimates, norm {norm:g}", colour=colour, marker="o")
         place.axhline(norm, color=colour, linestyle=":", linewidth=1.2, label=f"truth, {norm:g}")
-        place.set_title(READINGS[policy])
+        place.set_title(_reading(policy))
         place.set_yscale("log")
         place.set_xticks(epochs)
         place.set_xlabel("epoch")
@@ -96,7 +112,7 @@ def estimate_plots(content: Content) -> list[plots.Plot]:
         traces += plots.band(epochs, values, name=f"estimates, norm {norm:g}", colour=colour, markers=True)
         traces.append(plots.constant(norm, (1, len(epochs)), name=f"truth, {norm:g}", colour=colour))
     layout = plots.layout(plots.axis("epoch", dtick=1), plots.axis("bound on the norm", type="log", dtick=1))
-    return [plots.Plot(READINGS[policy], data, layout) for policy, data in found.items()]
+    return [plots.Plot(_reading(policy), data, layout) for policy, data in found.items()]
 
 
 DRAWINGS = {
@@ -105,13 +121,13 @@ DRAWINGS = {
             f"regret, norm {norm}, b_1 = 10",
             lambda entry: LOOKS[entry["policy"]].label,
             draw_regret,
-            lambda content: regret_plots(content, LOOKS),
+            reading_plots,
         )
         for panel, norm in {"a": "0.1", "b": "1"}.items()
     },
     "c": Drawing(
         "estimates of the norm",
-        lambda entry: f"{READINGS[entry['policy']]}, norm {entry['theta_norm']:g}",
+        lambda entry: f"{_reading(entry['policy'])}, norm {entry['theta_norm']:g}",
         draw_estimates,
         estimate_plots,
     ),

@@ -15,7 +15,19 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from albatross.closure import digest
-from albatross.report.figures import ball, nested, norm, race, rated, scaling, style, users
+from albatross.report.figures import (
+    ball,
+    nested,
+    news,
+    norm,
+    race,
+    rated,
+    scaling,
+    simple_bandit,
+    style,
+    theorems,
+    users,
+)
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.plots import Plot
 from albatross.store.results import Stored
@@ -25,8 +37,11 @@ DRAWINGS: dict[str, Drawing] = {
     **ball.DRAWINGS,
     **rated.DRAWINGS,
     **nested.DRAWINGS,
+    **simple_bandit.DRAWINGS,
     **users.DRAWINGS,
     **scaling.DRAWINGS,
+    **news.DRAWINGS,
+    **theorems.DRAWINGS,
 }
 
 

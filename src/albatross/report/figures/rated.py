@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
@@ -27,6 +28,8 @@ MODES = {
 }
 LOOKS = {
     "alb-norm": Look("ALB-Norm", style.RED),
+    "oful-plus": Look("OFUL+ given 25", style.BLUE),
+    "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
     **{
         name: Look(label, COLOURS[name], quiet=True)
         for name, label in {
@@ -52,22 +55,18 @@ def _places(rows: Rows) -> dict[tuple[str, str], str]:
     return {(source, mode): f"{SOURCES[source]}: {MODES[mode]}" for source, mode in groups(rows, "source", "mode")}
 
 
-def _rates(rows: Rows, source: str, mode: str, grid: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, Any]:
-    """Return rounds, and for each policy (draws, rounds) the reward so far as a multiple of uniform play's.
+def _rewards(rows: Rows, source: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return rounds, and for each policy (draws, rounds) the cumulative reward.
 
     Horizons differ by a few arms from draw to draw: the rounds of the first are used for all.
     """
     here = (rows["source"] == source) & (rows["mode"] == mode)
     own = {name: rows[name][here] for name in ("policy", "draw", "round", "reward")}
-    by_draw = groups(own, "policy", "draw")
-    draws = np.unique(own["draw"]).tolist()
-    rounds = grid(own["round"][by_draw["uniform", draws[0]]])
-    rates: dict[str, list[np.ndarray]] = {policy: [] for policy, _ in by_draw}
-    for (policy, draw), chosen in by_draw.items():
-        usual = by_draw["uniform", draw][-1]
-        reward = np.interp(rounds, own["round"][chosen], own["reward"][chosen])
-        rates[policy].append(reward / rounds * own["round"][usual] / own["reward"][usual])
-    return rounds, {policy: np.array(values) for policy, values in rates.items()}
+    rounds = own["round"][next(iter(groups(own, "policy", "draw").values()))]
+    rewards: dict[str, list[np.ndarray]] = {}
+    for (policy, _), chosen in groups(own, "policy", "draw").items():
+        rewards.setdefault(policy, []).append(np.interp(rounds, own["round"][chosen], own["reward"][chosen]))
+    return rounds, {policy: np.array(values) for policy, values in rewards.items()}
 
 
 def _grid_of_plots(
@@ -84,22 +83,23 @@ def _grid_of_plots(
 
 
 def draw_rewards(content: Content) -> Figure:
-    """Draw the reward so far as a multiple of uniform play's."""
+    """Draw cumulative reward, as the paper's panel does."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
-        rounds, rates = _rates(content.rows, source, mode, lambda rounds: rounds)
-        for policy, values in rates.items():
+        rounds, rewards = _rewards(content.rows, source, mode)
+        for policy, values in rewards.items():
             style.draw_policy(place, rounds, values, LOOKS[policy])
-        place.set_xscale("log")
-        place.set_xlim(100, rounds[-1])
-        place.set_xlabel("round")
-        place.set_ylabel("reward so far / that of uniform play")
+        place.set_xlim(0, rounds[-1])
         place.set_ylim(bottom=0)
+        place.set_xlabel("round")
+        place.set_ylabel("cumulative reward")
+        style.thousands(place.xaxis)
+        style.thousands(place.yaxis)
 
     figure, axes = _grid_of_plots(content, 3.3, draw)
     handles, labels = axes[0].get_legend_handles_labels()
-    title = f"mean of {content.trials} draws, band: one sd"
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=title)
+    title = f"mean of {content.trials} draws, band: one sd" if content.trials > 1 else "one draw"
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, title=title)
     return figure
 
 
@@ -107,53 +107,62 @@ def reward_plots(content: Content) -> list[plots.Plot]:
     """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
-        grid, rates = _rates(content.rows, source, mode, lambda rounds: np.geomspace(100.0, rounds[-1], 80))
-        data = [trace for policy, each in rates.items() for trace in plots.policy_band(grid, each, _ON_PAGE[policy])]
-        reward = plots.axis("reward / uniform play's", rangemode="tozero")
-        found.append(plots.Plot(title, data, plots.layout(plots.log_axis("round", grid), reward, hovermode="x")))
+        rounds, rewards = _rewards(content.rows, source, mode)
+        kept = plots.thinned(len(rounds), log=False)
+        data = [
+            trace
+            for policy, each in rewards.items()
+            for trace in plots.policy_band(rounds[kept], each[:, kept], _ON_PAGE[policy])
+        ]
+        x, y = plots.axis("round", rangemode="tozero"), plots.axis("cumulative reward", rangemode="tozero")
+        found.append(plots.Plot(title, data, plots.layout(x, y, hovermode="x")))
     return found
 
 
 def draw_estimates(content: Content) -> Figure:
-    """Draw b_i over the norm, one line per draw."""
+    """Draw b_i, one line per draw, and the norm of each draw."""
 
     def draw(place: Axes, source: str, mode: str) -> None:
-        for number, (epochs, ratios) in enumerate(_ratios(content.rows, source, mode)):
-            label = "ALB-Norm, one line per draw" if number == 0 else None
-            place.plot(epochs, ratios, "o-", markersize=3, linewidth=1.1, color=style.RED, label=label)
-        place.axhline(1.0, color="#555555", linestyle=":", linewidth=1.2, label="the norm")
+        for number, (epochs, bounds, norm) in enumerate(_estimates(content.rows, source, mode)):
+            labels = _OF_DRAW if number == 0 else (None, None)
+            place.plot(epochs, bounds, "o-", markersize=3, linewidth=1.1, color=style.RED, label=labels[0])
+            place.axhline(norm, color="#555555", linestyle=":", linewidth=1.0, label=labels[1])
         place.set_yscale("log")
+        place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         place.set_xticks(epochs)
         place.set_xlabel("epoch")
-        place.set_ylabel(r"$b_i$ / norm of $\theta^*$")
+        place.set_ylabel(r"estimate $b_i$ of $\Vert\theta^*\Vert$")
 
     figure, axes = _grid_of_plots(content, 3.2, draw)
     axes[0].legend(loc="upper right")
     return figure
 
 
-def _ratios(rows: Rows, source: str, mode: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return epochs and estimates over the norm, for every draw."""
+_OF_DRAW = "ALB-Norm, one line per draw", "the norm, one line per draw"
+
+
+def _estimates(rows: Rows, source: str, mode: str) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """Return epochs, estimates and the norm, for every draw."""
     of_draws = groups(rows, "source", "mode", "draw").items()
     chosen = [each[np.argsort(rows["epoch"][each])] for (*where, _), each in of_draws if where == [source, mode]]
-    return [(rows["epoch"][each], rows["norm_bound"][each] / rows["norm"][each]) for each in chosen]
+    return [(rows["epoch"][each], rows["norm_bound"][each], float(rows["norm"][each[0]])) for each in chosen]
 
 
 def estimate_plots(content: Content) -> list[plots.Plot]:
     """Return the same for the page, one plot per source and mode."""
     found = []
     for (source, mode), title in _places(content.rows).items():
-        draws = _ratios(content.rows, source, mode)
-        data = [
-            {
-                **plots.line(epochs, ratios, name="ALB-Norm, one line per draw", colour=style.RED, markers=True),
-                "showlegend": number == 0,
-            }
-            for number, (epochs, ratios) in enumerate(draws)
-        ]
-        last = int(max(epochs[-1] for epochs, _ in draws))
-        data.append(plots.constant(1.0, (1, last), name="the norm", colour=style.GREY))
-        y = plots.log_axis("estimate / norm", np.concatenate([ratios for _, ratios in draws]))
+        draws = _estimates(content.rows, source, mode)
+        data = []
+        for number, (epochs, bounds, norm) in enumerate(draws):
+            ends = int(epochs[0]), int(epochs[-1])
+            pair = (
+                plots.line(epochs, bounds, name=_OF_DRAW[0], colour=style.RED, markers=True),
+                plots.constant(norm, ends, name=_OF_DRAW[1], colour=style.GREY),
+            )
+            data += [{**each, "showlegend": number == 0} for each in pair]
+        shown = np.concatenate([[*bounds, norm] for _, bounds, norm in draws])
+        y = plots.log_axis("estimate of the norm", shown)
         found.append(plots.Plot(title, data, plots.layout(plots.axis("epoch", dtick=1), y)))
     return found
 

@@ -23,6 +23,7 @@ LOOKS = {
     "alb-norm": Look("ALB-Norm", style.RED),
     "oful-plus": Look("OFUL+ given the bound", style.BLUE),
     "oracle": Look("oracle", style.GREEN),
+    "osom": Look("OSOM given the bound", style.SKY, quiet=True),
     "lints": Look("LinTS", style.PINK, quiet=True),
     "albatross": Look("Albatross", style.WINE, quiet=True),
     "alb-norm-no-biases": Look("ALB-Norm, all biases 0", style.RED, "dash", quiet=True),
@@ -53,6 +54,7 @@ PARTS = {
     "rounds-mixture": Part("T, arms with biases", "round", "rounds, arms with biases", "mixture", False),
     "dim": Part("d", "$d$, with {sparsity} coordinates in use", "d, all coordinates", "ball"),
     "sparsity": Part("d*", "$d^*$, of {dim} coordinates", "d*, coordinates in use", "ball"),
+    "gamma": Part("gamma", r"$\gamma$, regret of the last phase", "gamma, regret of the last phase", "ball"),
     "rounds-ball": Part("T, unit ball", "round", "rounds, unit ball", "ball", False),
     "rounds-nested": Part("T, nested maps", "round", "rounds, nested maps", "nested", False),
 }
@@ -125,14 +127,14 @@ def _versus(condition: Condition) -> str:
 
 
 def draw(content: Content) -> Figure:
-    """Return one plot per part, with the conditions of the theorems."""
-    figure, cells = style.new_figure(4, rows=2, widths=(0.82,) * 4, height=9.2)
-    _explain(cells.pop(3), content)
+    """A plot for every part, and what the theorems ask for."""
+    figure, cells = style.new_figure(3, rows=3, widths=(1.0,) * 3, height=13.4)
+    _explain(cells.pop(), content)
     for axes, (part, sweep) in zip(cells, sweeps(content.rows).items(), strict=True):
         _draw_part(axes, PARTS[part], sweep, content.settings[PARTS[part].problem])
     figure.set_layout_engine("constrained", hspace=0.06, wspace=0.04)
-    cells[0].set_ylabel("cumulative regret")
-    cells[3].set_ylabel("cumulative regret")
+    for axes in cells[::3]:
+        axes.set_ylabel("cumulative regret")
     return figure
 
 

@@ -10,15 +10,16 @@ from matplotlib.figure import Figure
 from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.rows import groups
-from albatross.report.figures.style import COLOURS, Look
+from albatross.report.figures.style import Look
 
 _DOTS = 400  # of a policy on the page
 LOOKS = {
-    name: Look(label, COLOURS[name])
+    name: Look(label, style.colour(name))
     for name, label in {
         "alb-norm": "ALB-Norm",
         "oful-plus": "OFUL+, one bound for all",
         "osom": "OSOM, one bound for all",
+        "osom-scaled": "OSOM, test at the scale of OFUL+",
         "lints": "LinTS",
         "ucb": "UCB, blind to contexts",
         "albatross": "Albatross, given nothing",

@@ -1,81 +1,15 @@
-"""Regret bounds of the theorems, and the conditions under which they hold.
-
-The paper leaves some constants unnamed. Here they are 1 (C) or the smallest value allowed (C_1 = 9), so a curve with
-such a constant is meaningful only up to a factor: draw it as "shape only".
-"""
+"""Lemmas 2 and 3 and Theorems 2 and 3, about ALB-Dim: how long to explore, and what regret to expect."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from albatross import checks
-from albatross.confidence import burn_in
-
-C = 1.0
-C_1 = 9.0
-
-
-def norm_contraction(n_arms: int, epoch_length: int, delta: float, rho_min: float) -> float:
-    """p of Lemma 1: the share of b_i that remains in the error of b_{i+1}, times sqrt(T_i).
-
-    >>> round(norm_contraction(75, 100, 0.1, 1.0), 4)
-    166.8575
-    """
-    return 14.0 * math.log(2.0 * n_arms * epoch_length / delta) / math.sqrt(rho_min)
-
-
-def norm_noise(n_arms: int, epoch_length: int, delta: float, rho_min: float, sigma: float) -> float:
-    """q of Lemma 1: the contribution of the noise to the error of b_{i+1}, times sqrt(T_i / d); with C = 1.
-
-    >>> round(norm_noise(75, 100, 0.1, 1.0, 0.5**0.5), 4)
-    16.8551
-    """
-    return 2.0 * C * sigma * math.log(2.0 * n_arms * epoch_length / delta) / math.sqrt(rho_min)
-
-
-def least_epoch_length(p: float, q: float, norm_bound: float, dim: int) -> float:
-    """Lemma 1's condition on T_1: C_1 (max(p, q) b_1)^2 d, with C_1 = 9.
-
-    >>> least_epoch_length(2.0, 1.0, 10.0, 50)
-    180000.0
-    """
-    return C_1 * (max(p, q) * norm_bound) ** 2 * dim
-
-
-def _positive_horizon(horizon: Any) -> np.ndarray:
-    T = np.asarray(horizon, dtype=float)
-    if not (T > 0).all():
-        raise ValueError(f"horizon must be positive, not {horizon!r}")
-    return T
-
-
-def theorem_1(
-    horizon: Any,
-    *,
-    theta_norm: float,
-    n_arms: int,
-    dim: int,
-    epoch_length: int,
-    delta: float,
-    explore: int = 0,
-) -> np.ndarray:
-    """Theorem 1's bound on ALB-Norm's regret after `horizon` rounds (a number or an array); shape only.
-
-    C_1 (2 tau + K) ||theta*|| + C (||theta*|| + 1)(sqrt K + sqrt d) sqrt T ln(K T_1 / delta_1) ln(T / T_1)
-
-    >>> theorem_1(12_700, theta_norm=1.0, n_arms=75, dim=50, epoch_length=100, delta=0.1).round(1).item()
-    193478.0
-    """
-    checks.probability("delta", delta)
-    T = _positive_horizon(horizon)
-    start = C_1 * (2 * explore + n_arms) * theta_norm
-    growth = np.sqrt(T) * np.log(np.maximum(T / epoch_length, 1.0)) * math.log(n_arms * epoch_length / delta)
-    return start + C * (theta_norm + 1.0) * (math.sqrt(n_arms) + math.sqrt(dim)) * growth
-
+from albatross.bounds.constants import C, positive_horizon
 
 READINGS = ("literal", "unnormalised", "isotropic")
 
@@ -121,6 +55,43 @@ def _least_first_phase(needed: Callable[[int], float]) -> int:
     return max((high - 1) ** 2 + 1, math.ceil(needed(high) ** 2))
 
 
+def lemma_2(error: float, *, dim: int, delta: float) -> float:
+    """Lemma 2's number of random samples on the sphere, (1 / eps^2 + d) ln(1 / delta); shape only.
+
+    Claimed to make the largest error of least squares less than eps with probability 1 - delta. It lacks sigma and a
+    factor of order d: `samples_needed` is the number that does.
+
+    >>> round(lemma_2(0.125, dim=20, delta=0.1))
+    193
+    """
+    checks.positive("error", error)
+    checks.whole("dim", dim, least=1)
+    checks.probability("delta", delta)
+    return C * (1.0 / error**2 + dim) * math.log(1.0 / delta)
+
+
+def lemma_3(phase: int, *, dim: int, delta: float) -> float:
+    """M_i in the proof of Lemma 3: Lemma 2's number for an error of 2^-i with probability 1 - delta / 2^i; shape only.
+
+    >>> round(lemma_3(4, dim=20, delta=0.1))
+    1401
+    """
+    checks.whole("phase", phase, least=0)
+    checks.probability("delta", delta)
+    return lemma_2(0.5**phase, dim=dim, delta=delta * 0.5**phase)
+
+
+def explored(phase: int, first_phase: int) -> int:
+    """Number of random samples that ALB-Dim has at the beginning of a phase, ceil(sqrt(T_0)) (5^i - 1) / 4.
+
+    >>> [explored(phase, 10_000) for phase in range(4)]
+    [0, 100, 600, 3100]
+    """
+    checks.whole("phase", phase, least=0)
+    checks.whole("first_phase", first_phase, least=1)
+    return (math.isqrt(first_phase - 1) + 1) * (5**phase - 1) // 4
+
+
 def theorem_2(
     horizon: Any, *, sparsity: int, smallest: float, sigma: float, delta: float, first_phase: int
 ) -> np.ndarray:
@@ -137,7 +108,7 @@ def theorem_2(
     checks.at_least_zero("sigma", sigma)
     checks.probability("delta", delta)
     checks.whole("first_phase", first_phase, least=1)
-    T = _positive_horizon(horizon)
+    T = positive_horizon(horizon)
     start = 50.0 / smallest**4.65 * first_phase
     spread = sparsity * np.log1p(25.0 * T / sparsity)
     luck = np.sqrt(2.0 * np.log(np.maximum(T / (first_phase * delta), 1.0)) + spread)
@@ -214,57 +185,7 @@ def theorem_3(horizon: Any, *, true_dim: int, n_arms: int, smallest: float, firs
     checks.whole("n_arms", n_arms, least=2)
     checks.positive("smallest", smallest)
     checks.whole("first_phase", first_phase, least=1)
-    T = _positive_horizon(horizon)
+    T = positive_horizon(horizon)
     start = 2.0 * first_phase * max(25.0**4, 2.0 / smallest**4.65)
     logs = 1.0 + np.log(np.maximum(2.0 * n_arms * T * np.log(np.maximum(T, 2.0)), 1.0))
     return start + 308.0 * logs**1.5 * np.sqrt(T * true_dim) + 100.0 * np.sqrt(T)
-
-
-class Condition(NamedTuple):
-    """A condition of a theorem and whether it holds: the given value and the needed one."""
-
-    statement: str
-    holds: bool
-    given: float
-    needed: float
-
-
-def check(
-    *,
-    n_arms: int,
-    dim: int,
-    epoch_length: int,
-    norm_bound: float,
-    horizon: int,
-    delta: float = 0.1,
-    sigma: float = 1.0,
-    rho_min: float = 1.0,
-    explore: int | None = None,
-) -> list[Condition]:
-    """Check the conditions of Lemma 1 and Theorem 1 for these parameters.
-
-    >>> for c in check(n_arms=75, dim=50, epoch_length=100, norm_bound=10.0, horizon=12_775, sigma=0.5**0.5):
-    ...     print(c.holds, c.statement, f"needs {c.needed:.4g}")
-    False T_1 > T_min(delta_1, T) needs 305.4
-    False T_1 >= C_1 (max(p, q) b_1)^2 d, C_1 = 9 needs 1.253e+09
-    True b_1 >= 1 needs 1
-    """
-    for name, value in (("n_arms", n_arms), ("dim", dim), ("epoch_length", epoch_length), ("horizon", horizon)):
-        checks.whole(name, value, least=1)
-    checks.at_least_zero("norm_bound", norm_bound)
-    checks.probability("delta", delta)
-    checks.positive("sigma", sigma)
-    checks.positive("rho_min", rho_min)
-    t_min = burn_in(float(delta), float(horizon), float(dim), float(rho_min))
-    p = norm_contraction(n_arms, epoch_length, delta, rho_min)
-    q = norm_noise(n_arms, epoch_length, delta, rho_min, sigma)
-    least = least_epoch_length(p, q, norm_bound, dim)
-    found = [
-        Condition("T_1 > T_min(delta_1, T)", epoch_length > t_min, epoch_length, t_min),
-        Condition("T_1 >= C_1 (max(p, q) b_1)^2 d, C_1 = 9", epoch_length >= least, epoch_length, least),
-        Condition("b_1 >= 1", norm_bound >= 1.0, norm_bound, 1.0),
-    ]
-    if explore is not None:
-        checks.whole("explore", explore, least=1)
-        found.append(Condition("tau > d", explore > dim, explore, dim + 1))
-    return found

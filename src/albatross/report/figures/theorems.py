@@ -1,0 +1,148 @@
+"""The theorems where their conditions hold: estimates of the norm, coverage, errors of exploration, and regret."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from albatross.report.figures import plots, style
+from albatross.report.figures.drawing import Content, Drawing
+from albatross.report.figures.rows import groups, matrix
+from albatross.report.figures.style import Look
+
+LOOKS = {
+    "letter": Look("to the letter", style.RED),
+    "centred": Look("centred within arms", style.BLUE),
+    "proved": Look("proved here", style.GREEN),
+    "letter, C = 6": Look("to the letter, constant 6", style.RED),
+    "letter, C = 24": Look("to the letter, constant 24", style.RED, "dash", quiet=True),
+    "literal": Look("T_0 as defined", style.RED),
+    "unnormalised": Look("T_0 without 1 / N", style.ORANGE),
+    "isotropic": Look("T_0 of the stated order", style.SKY),
+}
+
+
+class View(NamedTuple):
+    """One plot: values of a part, or in what share of the draws they exceed 1."""
+
+    part: str
+    title: str
+    x: str
+    y: str
+    log: bool = True  # both axes; otherwise neither
+    exceeding: bool = False
+    line: float | None = None  # drawn across, with its name
+    line_name: str = ""
+
+
+def views(content: Content) -> list[View]:
+    """All plots, in the order of the paper."""
+    mixture, start, samples = (content.settings[kind] for kind in ("mixture", "start", "samples"))
+    share = {"log": False, "exceeding": True}
+    return [
+        View(
+            "norm-bound", "Estimates of the norm", "epoch", "b_i", False, line=mixture["theta_norm"], line_name="norm"
+        ),
+        View("set", "Distance of theta* from the estimate", "epoch", "in radii of the set", line=1.0, line_name="edge"),
+        View("rounds", "Regret over epochs", "round", "regret"),
+        View("arms", "Regret against the number of arms", "K", "regret"),
+        View("dims", "Regret against the number of features", "d", "regret"),
+        View("bounds", "Regret against the first bound", "b_1", "regret"),
+        *(
+            View(f"start-bound-{kind}", title, x, "share of draws", False, True, 1.0 - start["delta"], "promised")
+            for kind, title, x in (
+                ("pairs", "b_1 is at least the norm: number of pairs", "pairs per feature"),
+                ("spreads", "b_1 is at least the norm: size of contexts", "rho_min"),
+            )
+        ),
+        View(
+            "lemma-2",
+            "Lemma 2: error too large",
+            "d",
+            "share of draws",
+            **share,
+            line=samples["delta"],
+            line_name="allowed",
+        ),
+        View(
+            "remark-4",
+            "Remark 4: error above 1/2",
+            "d",
+            "share of draws",
+            **share,
+            line=samples["delta"],
+            line_name="allowed",
+        ),
+        View("gamma-all", "Regret of ALB-Dim", "smallest magnitude", "regret"),
+        View("gamma-last", "Regret of ALB-Dim in its last phase", "smallest magnitude", "regret"),
+    ]
+
+
+def curves(content: Content, view: View) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By reading: x, and (trials, n) values or (1, n) shares."""
+    rows, found = content.rows, {}
+    for (part, name), chosen in groups(rows, "part", "policy").items():
+        if part != view.part:
+            continue
+        x = np.unique(rows["x"][chosen])
+        if view.exceeding:
+            at = [rows["value"][chosen][rows["x"][chosen] == each] for each in x]
+            found[name] = x, np.array([[np.mean(values >= 1.0) for values in at]])
+        else:
+            found[name] = x, matrix(rows, chosen, "trial", "x", "value")
+    return found
+
+
+def draw(content: Content) -> Figure:
+    """All plots for print."""
+    figure, cells = style.new_figure(4, rows=3, widths=(0.82,) * 4, height=9.6)
+    for axes, view in zip(cells, views(content), strict=True):
+        for name, (x, values) in curves(content, view).items():
+            style.draw_policy(axes, x, values, LOOKS[name], marker="o")
+        if view.line is not None:
+            axes.axhline(view.line, color="#333333", linestyle=":", linewidth=1.2, label=view.line_name)
+        if view.log:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        axes.set(xlabel=view.x, ylabel=view.y)
+        axes.set_title(view.title, fontsize=9)
+        axes.legend()
+    return figure
+
+
+def part_plots(content: Content) -> list[plots.Plot]:
+    """All plots for the page."""
+    found = []
+    for view in views(content):
+        data: list[dict[str, Any]] = []
+        every_x, every_y = [], []
+        for name, (x, values) in curves(content, view).items():
+            data += plots.policy_band(x, values, LOOKS[name], markers=True)
+            every_x.append(x)
+            every_y.append(values.ravel())
+        if not data:
+            continue
+        xs, ys = np.concatenate(every_x), np.concatenate(every_y)
+        if view.line is not None:
+            ends = (float(xs.min()), float(xs.max()))
+            data.append(plots.constant(view.line, ends, name=view.line_name, colour=style.GREY))
+        both = (
+            (plots.log_axis(view.x, xs), plots.log_axis(view.y, ys))
+            if view.log
+            else (plots.axis(view.x), plots.axis(view.y))
+        )
+        found.append(plots.Plot(view.title, data, plots.layout(*both)))
+    return found
+
+
+DRAWINGS = {
+    "theorems": Drawing(
+        "the theorems where their conditions hold",
+        lambda entry: f"{LOOKS[entry['policy']].label}: {entry['part']}",
+        draw,
+        part_plots,
+        "value at the largest x",
+    )
+}
