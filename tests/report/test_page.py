@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 from html.parser import HTMLParser
@@ -11,11 +12,11 @@ import pytest
 import small_results
 
 from albatross.report import claims, page
-from albatross.report.claims.engine import OURS, PAPERS
+from albatross.report.claims.engine import OURS, PAPERS, judge
 from albatross.report.figures import panels, race
 from albatross.store import files
 from albatross.store.identity import FORMAT
-from albatross.store.results import Stored
+from albatross.store.results import Damaged, Stored
 
 
 class Links(HTMLParser):
@@ -172,6 +173,55 @@ def test_results_that_are_damaged_or_of_another_version_are_named(tmp_path, name
     with pytest.raises(ValueError, match=f"{name} was not written by this version of albatross, or is damaged"):
         page.write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
+
+
+def set_in(path, keys, value):
+    """Change one entry of a JSON file."""
+    content = json.loads(path.read_text())
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "value"),
+    [
+        ("a/summary.json", ("settings",), {}),
+        ("a/summary.json", ("policies", "alb-norm", "policy"), "nobody's"),
+        ("a/summary.json", ("policies", "alb-norm"), []),
+        ("a/summary.json", ("policies", "alb-norm", "final_mean"), 10**400),
+        ("race/standings-the-unit-ball.json", ("standings", 0), 1),
+        ("race/standings-the-unit-ball.json", ("standings", 0, "ratios"), {"5 of 50": {}}),
+        ("race/standings-the-unit-ball.json", ("standings", 0, "worst_interval"), [None, 2.0]),
+        ("race/standings-the-unit-ball.json", ("problems", 0), {}),
+    ],
+)
+def test_valid_json_with_other_contents_is_said_to_be_changed(tmp_path, name, keys, value):
+    small_results.write_panel(tmp_path, "a")
+    small_results.write_race(tmp_path)
+    set_in(tmp_path / name, keys, value)
+    with pytest.raises(Damaged, match=f"{tmp_path / name.partition('/')[0]} was changed, or is of another version"):
+        page.write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM curves LIMIT 0", "SELECT * REPLACE (NULL AS trial) FROM curves"])
+@pytest.mark.parametrize("panel", ["a", "f"])
+def test_a_table_with_other_contents_is_said_to_be_changed(tmp_path, panel, sql):
+    small_results.write_panel(tmp_path, panel)
+    small_results.change_table(tmp_path, panel, sql)
+    with pytest.raises(Damaged, match=f"{tmp_path / panel} was changed, or is of another version"):
+        page.write_report(tmp_path)
+
+
+def test_a_claim_that_cannot_be_judged_names_its_panels(tmp_path):
+    small_results.write_panel(tmp_path, "f")
+    claim = claims.CLAIMS[0]
+    broken = dataclasses.replace(claim, measure=lambda stored: [][0], panels=("f", "a"))
+    with pytest.raises(Damaged, match=rf"^{tmp_path / 'f'} was changed, or is of another version \(IndexError"):
+        judge(broken, Stored(tmp_path))
 
 
 def test_the_race_on_the_page_is_the_one_of_the_standings(tmp_path):

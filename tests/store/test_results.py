@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 import small_results
@@ -11,7 +12,7 @@ from albatross.closure import closure
 from albatross.experiments import PANELS, results
 from albatross.race import run
 from albatross.store.identity import differences
-from albatross.store.results import Stored
+from albatross.store.results import Stored, check_ours
 
 KNOWN = {"trials": small_results.TRIALS, "seed": 0}
 
@@ -25,7 +26,7 @@ def test_a_panel_is_replaced_but_never_a_file_of_somebody_elses(tmp_path):
         small_results.write_panel(tmp_path, "f", trials=trials)
         assert trials_of(tmp_path / "f") == trials
     (tmp_path / "f" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match=r"thesis\.tex was not written by albatross: choose another --out"):
+    with pytest.raises(ValueError, match=r"thesis\.tex was not written by albatross: choose another folder"):
         small_results.write_panel(tmp_path, "f", trials=3)
     assert (tmp_path / "f" / "thesis.tex").read_text() == "mine"
     assert trials_of(tmp_path / "f") == 2
@@ -107,3 +108,44 @@ def test_a_summary_that_lacks_something_is_not_trusted_and_said_to_be_damaged(tm
 def test_a_stored_problem_that_is_damaged_is_raced_again(tmp_path, text):
     (tmp_path / "problem.json").write_text(text)
     assert run._stored(tmp_path / "problem.json", {}) is None
+
+
+def test_a_stored_problem_is_raced_again_unless_every_policy_has_its_trials(tmp_path):
+    wanted = {"trials": 2, "contenders": {"ucb": "UCB()"}}
+    for regret, valid in (
+        ({"ucb": [1.0, 2.0]}, True),
+        ({"ucb": [1.0]}, False),
+        ({"ucb": [1.0, "x"]}, False),
+        ({"ucb": [1.0, float("nan")]}, False),
+        ({"greedy": [1.0, 2.0]}, False),
+    ):
+        kept = {**wanted, "regret": regret, "microseconds": {"ucb": 1.0}}
+        (tmp_path / "problem.json").write_text(json.dumps(kept))
+        assert (run._stored(tmp_path / "problem.json", wanted) is not None) == valid
+
+
+@pytest.mark.parametrize("name", ["race/standings-the-unit-ball.json", "f/summary.json", "f/figure.png"])
+def test_a_link_in_a_folder_is_not_ours(tmp_path, name):
+    small_results.write_panel(tmp_path, "f")
+    small_results.write_race(tmp_path)
+    (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).symlink_to(tmp_path / "thesis.tex")
+    with pytest.raises(ValueError, match="was not written by albatross: choose another folder"):
+        check_ours(tmp_path, [name.partition("/")[0]])
+
+
+def test_a_pipe_in_a_folder_is_refused_and_not_waited_for(out):
+    (out / "f" / "summary.json").unlink()
+    os.mkfifo(out / "f" / "summary.json")
+    with pytest.raises(ValueError, match=r"summary\.json was not written by this version of albatross"):
+        Stored(out).check_format()
+
+
+@pytest.mark.parametrize("name", ["f/summary.json", "race/standings-the-unit-ball.json"])
+def test_json_that_is_nested_too_deeply_is_damaged(out, name):
+    small_results.write_race(out)
+    (out / name).write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="was not written by this version of albatross, or is damaged"):
+        Stored(out).check_format()
+    assert Stored(out).summaries.keys() == {"f"} - {name.partition("/")[0]}

@@ -56,7 +56,7 @@ def reproduce(
     from albatross.race import problems
     from albatross.race.run import run_all
     from albatross.report.claims import measured
-    from albatross.report.page import write_report
+    from albatross.report.page import shown, write_report
     from albatross.report.tables import print_claims
     from albatross.store.results import Stored, check_ours, check_writable, standings_file
 
@@ -97,6 +97,7 @@ def reproduce(
             PANELS[name], trials=PANELS[name].trials, seed=seed, out=out
         )
         if summary is not None:
+            shown(Stored(out), name)  # or say that it was changed
             console.print(f"Panel {name} is in {out / name} already.")
             _print_part(console, name, summary)
             continue

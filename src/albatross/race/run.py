@@ -116,10 +116,14 @@ def _stored(path: Path, wanted: Mapping[str, Any]) -> Raced | None:
         kept = json.loads(path.read_text())
         if differences(kept, wanted):
             return None
-        regret = {key: np.array(values) for key, values in kept["regret"].items()}
-        return Raced(regret, kept["microseconds"], {key: kept[key] for key in wanted})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # not there, or not as it was written
+        names = wanted["contenders"]
+        regret = {name: np.array(kept["regret"][name], dtype=float) for name in names}
+        microseconds = {name: float(kept["microseconds"][name]) for name in names}
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):  # not there, or not as written
         return None
+    if any(values.shape != (wanted["trials"],) or not np.isfinite(values).all() for values in regret.values()):
+        return None
+    return Raced(regret, microseconds, {key: kept[key] for key in wanted})
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ The same results give the same page, byte for byte: it has no date and no durati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from albatross.report.figures import panels, race
 from albatross.report.tables import policy_rows
 from albatross.report.wording import short, wanted
 from albatross.store.files import write_text
-from albatross.store.results import Stored
+from albatross.store.results import Stored, check_ours, usable
 
 # What a reader should know before looking at a panel; what was found is measured, and does not stand here.
 CAPTIONS = {
@@ -58,6 +58,7 @@ CAPTIONS = {
 def write_report(folder: Path) -> Path:
     """Write report.html and all figures of a results folder from its tables; return its path. Nothing is run."""
     stored, path = Stored(folder), folder / "report.html"
+    check_ours(folder, [path.name])
     page = render(stored)
     panels.write_figures(stored)
     write_text(path, page)
@@ -69,6 +70,11 @@ def render(stored: Stored) -> str:
     stored.check_format()
     if not stored.summaries and not stored.standings:
         raise ValueError(f"there are no results in {stored.folder}: run `albatross reproduce` first")
+    with usable(stored.folder):
+        return _page(stored)
+
+
+def _page(stored: Stored) -> str:
     templates = Environment(
         loader=PackageLoader("albatross.report"),
         autoescape=True,
@@ -79,13 +85,14 @@ def render(stored: Stored) -> str:
     )
     templates.filters["short"] = short
     templates.filters["wanted"] = wanted
+    sections = [shown(stored, name) for name in stored.summaries]  # first: they know which panel is damaged
     results = claims.measured(stored)
     return templates.get_template("report.html").render(
         plotly=get_plotlyjs(),
         there=[*stored.summaries, *["race"] * bool(stored.standings)],
         groups=[_group(results, whose) for whose in _GROUPS],
         extent=_extent(stored),
-        panels=[_section(stored, name, results) for name in stored.summaries],
+        panels=[{**section, "judged": _judged(results, section["name"])} for section in sections],
         race=_race(stored),
         runs=_runs(stored),
         doubts=_doubts(stored),
@@ -131,39 +138,55 @@ def _extent(stored: Stored) -> str:
     return f"Run: {' and '.join([*panels, *['the race'] * bool(stored.standings)])}."
 
 
-def _section(stored: Stored, name: str, results: Sequence[Result]) -> dict[str, Any]:
+def shown(stored: Stored, name: str) -> dict[str, Any]:
     """Collect what the template shows of a panel."""
-    summary = stored.summaries[name]
-    headings, rows = policy_rows(summary)
-    return {
-        "name": name,
-        "title": panels.title(name),
-        "caption": CAPTIONS.get(name, ""),
-        "trials": summary["trials"],
-        "figures": panels.plots(stored, name),
-        "headings": headings,
-        "rows": rows,
-        "judged": [each for each in results if name in each.claim.panels and each.verdict != MISSING],
-        "settings": summary["settings"],
-    }
+    with usable(stored.folder / name):
+        summary = stored.summaries[name]
+        headings, rows = policy_rows(summary)
+        return {
+            "name": name,
+            "title": panels.title(name),
+            "caption": CAPTIONS.get(name, ""),
+            "trials": summary["trials"],
+            "figures": panels.plots(stored, name),
+            "headings": headings,
+            "rows": rows,
+            "settings": summary["settings"],
+        }
+
+
+def _judged(results: Sequence[Result], name: str) -> list[Result]:
+    """Return the claims that a panel gives numbers to."""
+    return [each for each in results if name in each.claim.panels and each.verdict != MISSING]
 
 
 def _race(stored: Stored) -> list[dict[str, Any]]:
     """Return figure, standings and problems of each family of problems."""
-    found = []
-    for title, lines in stored.standings.items():
-        names = list(lines[0]["ratios"])
-        worst_on = {line["name"]: max(line["ratios"], key=line["ratios"].get) for line in lines}
-        found.append(
+    with usable(stored.folder / "race"):
+        return [
             {
                 "title": title,
                 "figure": race.plot(lines),
-                "lines": lines,
-                "worst_on": worst_on,
-                "problems": [stored.races[name] for name in names if name in stored.races],
+                "lines": [_cells(line) for line in lines],
+                "problems": [
+                    (name, short(stored.races[name]["horizon"]), stored.races[name]["trials"])
+                    for name in lines[0]["ratios"]
+                    if name in stored.races
+                ],
             }
-        )
-    return found
+            for title, lines in stored.standings.items()
+        ]
+
+
+def _cells(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a policy's line of the standings, cell by cell."""
+    ratios = line["ratios"]
+    numbers = (
+        text
+        for key in ("worst", "mean")
+        for text in (short(line[key]), "{} to {}".format(*map(short, line[f"{key}_interval"])))
+    )
+    return line["name"], *numbers, max(ratios, key=ratios.get)
 
 
 def _runs(stored: Stored) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,22 @@ _ORDER = (
 )
 
 
+class Damaged(ValueError):
+    """Stored results cannot be used: their files were changed, or are of another version."""
+
+
+@contextmanager
+def usable(*folders: Path) -> Iterator[None]:
+    """Raise whatever goes wrong with stored results as Damaged: anything may be missing in files that were changed."""
+    try:
+        yield
+    except (OSError, MemoryError, Damaged):
+        raise
+    except Exception as error:
+        which, why = " or ".join(map(str, folders)), f"{type(error).__name__}: {error}"
+        raise Damaged(f"{which} was changed, or is of another version ({why}): remove it and run it again") from error
+
+
 def check_writable(out: Path) -> None:
     """Raise an error if results cannot be written there, before anything is run."""
     absolute_name(out)
@@ -59,20 +75,25 @@ def check_ours(out: Path, parts: Iterable[str]) -> None:
             with open(folder, "rb") as file:
                 if folder.suffix == ".html" and _TITLE in file.read(_HEAD):
                     continue
-            raise ValueError(f"{folder} was not written by albatross: choose another --out") from None
-        strange = [name for name in names if not (known.fullmatch(name) or TEMPORARY.fullmatch(name))]
+            raise ValueError(f"{folder} was not written by albatross: choose another folder") from None
+        # A link is never ours, and what it leads to would be written over.
+        strange = [
+            name
+            for name in names
+            if (folder / name).is_symlink() or not (known.fullmatch(name) or TEMPORARY.fullmatch(name))
+        ]
         if not (strange or any(_only_ours(folder / name) for name in names)):
             strange = names
         if strange:
-            raise ValueError(f"{folder / strange[0]} was not written by albatross: choose another --out")
+            raise ValueError(f"{folder / strange[0]} was not written by albatross: choose another folder")
 
 
 def _only_ours(path: Path) -> bool:
     """Return whether only a run writes such a file: anyone may have a figure, or a summary of something else."""
     if path.name == "summary.json":
         try:
-            return "panel" in json.loads(path.read_text())
-        except (ValueError, TypeError):
+            return "panel" in _read(path)
+        except (ValueError, TypeError, RecursionError):
             return False
     return not path.name.startswith("figure.")
 
@@ -82,8 +103,8 @@ def summary_of(folder: Path) -> dict[str, Any] | None:
     if not all((folder / name).is_file() for name in FILES):
         return None
     try:
-        return dict(json.loads((folder / "summary.json").read_text()))
-    except (ValueError, TypeError):
+        return _read(folder / "summary.json")
+    except (ValueError, TypeError, RecursionError):
         return None
 
 
@@ -162,8 +183,8 @@ class Stored:
 
     @cached_property
     def summaries(self) -> dict[str, dict[str, Any]]:
-        """The summaries by panel, in the order of the paper; panels with missing files are left out."""
-        found = {path.parent.name: path for path in self.folder.glob("[!.]*/summary.json")}
+        """The summaries by panel, in the order of the paper; panels with missing or damaged files are left out."""
+        found = {path.parent.name: path for path in self.folder.glob("[!.]*/summary.json") if _is_whole(path)}
         whole = [name for name, path in found.items() if all((path.parent / each).is_file() for each in FILES)]
         ranks = {name: rank for rank, name in enumerate(_ORDER)}
         ordered = sorted(whole, key=lambda name: (ranks.get(name, len(ranks)), name))
@@ -172,12 +193,14 @@ class Stored:
     @cached_property
     def standings(self) -> dict[str, list[dict[str, Any]]]:
         """The standings of the race, by family of problems."""
-        return {title: family["standings"] for title, family in self._families.items()}
+        with usable(self.folder / "race"):
+            return {title: family["standings"] for title, family in self._families.items()}
 
     @cached_property
     def races(self) -> dict[str, dict[str, Any]]:
         """The problems of the standings by name: environment, policies and all final regrets."""
-        return {problem["problem"]: problem for family in self._families.values() for problem in family["problems"]}
+        with usable(self.folder / "race"):
+            return {each["problem"]: each for family in self._families.values() for each in family["problems"]}
 
     @cached_property
     def _families(self) -> dict[str, dict[str, Any]]:
@@ -202,6 +225,8 @@ class Stored:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # nobody may ever write to a pipe
+        raise ValueError(f"{path} is not a regular file")
     return dict(json.loads(path.read_text()))
 
 
@@ -210,6 +235,6 @@ def _is_whole(path: Path) -> bool:
     kinds = _OF_SUMMARY if path.name == "summary.json" else _OF_STANDINGS
     try:
         content = _read(path)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return False
     return content.get("format") == FORMAT and all(isinstance(content.get(key), kinds[key]) for key in kinds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from albatross.store.results import Stored
+from albatross.store.results import Stored, usable
 
 PAPERS, OURS = "the paper's", "ours"
 # What the paper reports it saw, what it proves, and what only we ask.
@@ -134,7 +134,8 @@ class Result(NamedTuple):
 
 def judge(claim: Claim, stored: Stored) -> Result:
     """The verdict: a claim holds literally, or in the default reading with a stated change."""
-    readings = [reading for reading in claim.measure(stored) if reading.measured]
+    with usable(*(stored.folder / panel for panel in claim.panels if panel in stored)):
+        readings = [reading for reading in claim.measure(stored) if reading.measured]
     if not readings:
         verdict = MISSING
     elif any(reading.holds and not reading.change for reading in readings):

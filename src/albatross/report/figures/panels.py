@@ -30,7 +30,7 @@ from albatross.report.figures import (
 )
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.plots import Plot
-from albatross.store.results import Stored
+from albatross.store.results import Damaged, Stored, usable
 
 DRAWINGS: dict[str, Drawing] = {
     **norm.DRAWINGS,
@@ -68,8 +68,10 @@ def plots(stored: Stored, panel: str) -> list[Plot]:
 def write_figures(stored: Stored) -> None:
     """Draw every stored panel and the race for print, as PNG and PDF next to their tables."""
     for panel in stored.summaries:
-        content = _content(stored, panel)
-        _write(stored.folder / panel, _drawing(panel).draw, content, _key(content._replace(rows={}), content.rows))
+        with usable(stored.folder / panel):
+            content = _content(stored, panel)
+            key = _key(content._replace(rows={}), content.rows)
+        _write(stored.folder / panel, _drawing(panel).draw, content, key)
     if stored.standings:
         write_race(stored)
 
@@ -83,8 +85,12 @@ def _write(folder: Path, draw: Callable[[Any], Figure], content: Any, key: str) 
     """Draw figure.pdf and figure.png, unless they already show the same content, drawn by the same sources."""
     key = f"{key}-{digest(draw.__module__)}-{mpl.__version__}"
     pdf, png = folder / "figure.pdf", folder / "figure.png"
+    for path in (pdf, png):
+        if path.is_symlink():  # what it leads to may be anything
+            raise ValueError(f"{path} is a link, and would be written over: remove it")
     if not (pdf.is_file() and style.key_of(png) == key):
-        style.save(partial(draw, content), pdf, png, key=key)
+        with usable(folder):
+            style.save(partial(draw, content), pdf, png, key=key)
 
 
 def _key(plain: Any, columns: Mapping[str, np.ndarray] = MappingProxyType({})) -> str:
@@ -98,7 +104,7 @@ def _key(plain: Any, columns: Mapping[str, np.ndarray] = MappingProxyType({})) -
 
 def _drawing(panel: str) -> Drawing:
     if panel not in DRAWINGS:
-        raise ValueError(f"there is no drawing of panel {panel!r}: remove its folder, or add it to report/figures")
+        raise Damaged(f"there is no drawing of panel {panel!r}: remove its folder, or add it to report/figures")
     return DRAWINGS[panel]
 
 
