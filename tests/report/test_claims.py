@@ -47,7 +47,7 @@ VERDICTS = {
     "actual-norm": CHANGED,
     "selections": CHANGED,
     "osom-rows": FAILS,
-    "drop-rows": MISSING,  # OFUL+ does not play panel (g)
+    "drop-rows": FAILS,  # here all policies earn nearly the same
     "uniform-rows": FAILS,
     "above-norm": HOLDS,
     "finite-arms": CHANGED,
@@ -157,7 +157,8 @@ def earning(policy, reward):
     return f"SELECT * REPLACE (CASE policy WHEN '{policy}' THEN {reward} ELSE reward END AS reward) FROM curves"
 
 
-def with_oful_plus(reward):
+def oful_plus_earning(reward):
+    """OFUL+ on panel (g), by what ALB-Norm earns."""
     return (
         f"SELECT * REPLACE ('oful-plus' AS policy, {reward} AS reward) FROM curves WHERE policy = 'alb-norm' "
         "UNION ALL SELECT * FROM curves WHERE policy != 'oful-plus'"
@@ -215,8 +216,7 @@ OTHERWISE = [
     ("actual-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
     ("selections", "h", "SELECT * REPLACE (norm * (1 + draw) AS norm) FROM curves", FAILS),
     ("osom-rows", "g", earning("osom", 1), CHANGED),
-    ("drop-rows", "g", with_oful_plus("reward / 2"), CHANGED),
-    ("drop-rows", "g", with_oful_plus("reward * 2"), FAILS),
+    ("drop-rows", "g", oful_plus_earning("reward / 2"), CHANGED),
     ("uniform-rows", "g", earning("uniform", "reward / 100"), HOLDS),
     ("above-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
     ("finite-arms", "nested", scaled("suplinrel-full", 0.5), FAILS),
@@ -400,7 +400,7 @@ def test_one_panel_alone_gives_verdicts_and_nothing_else_is_needed(tmp_path, pan
     for result in claims.measured(Stored(tmp_path)):
         if panel not in result.claim.panels:
             assert result.verdict == MISSING, result.claim.id
-        elif result.claim.id not in ("yahoo", "drop-rows"):
+        elif result.claim.id != "yahoo":
             assert result.verdict != MISSING, result.claim.id
 
 

@@ -88,15 +88,21 @@ SETTINGS: dict[str, Any] = {
 QUICK: dict[str, Any] = {
     "mixture": {
         **SETTINGS["mixture"],
-        "epochs": 3,
+        "epochs": 2,
         "growth": {
             "arms": ["n_arms", [2, 8], 660_000, 2],
-            "dims": ["dim", [2, 4], 2_620_000, 1],
+            "dims": ["dim", [1, 2], 1_240_000, 1],
             "bounds": ["norm_bound", [1.0, 1.4], 1_220_000, 2],
         },
     },
     "start": {**SETTINGS["start"], "draws": 500},
-    "samples": {**SETTINGS["samples"], "numbers": 1_000_000, "dims": [5, 20, 80], "proved_dims": [5, 20]},
+    "samples": {
+        **SETTINGS["samples"],
+        "numbers": 1_000_000,
+        "dims": [5, 20, 80],
+        "proved_dims": [5],
+        "first_phase_dims": {"literal": [3], "unnormalised": [20], "isotropic": [5]},
+    },
     "ball": {**SETTINGS["ball"], "phases": 5, "smallest": [0.5, 0.25, 0.125]},
 }
 LEMMA_3_PHASE = 4  # the first that Lemma 3 is about
