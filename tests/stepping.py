@@ -38,7 +38,7 @@ def regret_on_ball(policy, env, *, horizon, seed, trial=0):
     parameters = resolve(policy, 1, env.dim, horizon)
     state, tracked = track(parameters, init(parameters, 1, env.dim, rng), instance.theta)
     luck = np.concatenate([draw_luck(instance, _ROUNDS_AT_ONCE, env_rng) for _ in range(0, horizon, _ROUNDS_AT_ONCE)])
-    offer = Offer(np.zeros((1, env.dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+    offer = Offer(np.zeros((1, env.dim)), np.ones(1, bool), np.zeros(1, np.int64), -1, np.zeros(1, np.int64))
     total, regret = 0.0, []
     for t in range(horizon):
         choice = select(parameters, state, offer, rng.standard_normal(noise_size(parameters, 1, env.dim)))
@@ -54,7 +54,7 @@ def tracked_play(policy, theta, *, rounds):
     dim, rng = len(theta), np.random.default_rng(0)
     parameters = resolve(policy, 1, dim, rounds)
     state, tracked = track(parameters, init(parameters, 1, dim, rng), np.array(theta))
-    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1, np.zeros(1, np.int64))
     for _ in range(rounds):
         choice = select(parameters, state, offer, rng.standard_normal(noise_size(parameters, 1, dim)))
         update_tracking(parameters, state, choice, rng.standard_normal(), 1, tracked)

@@ -58,10 +58,10 @@ def everything(agent: Agent) -> dict:
     return {
         "state": state_of(agent),
         "rng": agent._rng.bit_generator.state,
-        "pending": [(name, *(np.copy(part) for part in choice)) for name, choice in agent._pending.items()],
-        "pending_of_arm": agent._pending_of_arm.copy(),
-        "made": agent._made,
-        "forgotten": agent._forgotten,
+        "pending": [(name, *(np.copy(part) for part in choice)) for name, choice in agent._pending.kept.items()],
+        "pending_of_arm": agent._pending.of_arm.copy(),
+        "made": agent._pending.made,
+        "forgotten": agent._pending.forgotten,
     }
 
 
@@ -536,7 +536,7 @@ def test_a_loaded_agent_goes_on_bit_for_bit(policy, rounds, tmp_path):
         assert without_id(one) == without_id(other)
         known.append((one.id, other.id))
         name, theirs = known.pop(0) if t % 2 else known.pop()
-        if name in agent._pending:
+        if name in agent._pending.kept:
             agent.update(name, REWARDS[t])
             loaded.update(theirs, REWARDS[t])
     assert same_state(state_of(loaded), state_of(agent))
@@ -901,7 +901,7 @@ def test_a_decision_that_was_never_made_is_refused_and_changes_nothing(number):
     agent = experienced(rounds=30)  # 33 decisions
     before = everything(agent)
     with pytest.raises(UnknownDecision, match=f"-{number} was never made"):
-        agent.update(f"{agent._name}-{number}", 1.0)
+        agent.update(f"{agent._pending._prefix}-{number}", 1.0)
     assert_same(everything(agent), before)
 
 
@@ -991,7 +991,7 @@ def test_a_policy_that_must_know_the_horizon_asks_an_agent_for_it():
 
 
 def test_a_policy_for_arms_asks_how_many_there_are():
-    with pytest.raises(ValueError, match=r"^LinTS plays finitely many arms: give n_arms$"):
+    with pytest.raises(ValueError, match=r"^LinTS plays finitely many arms: give arms or n_arms$"):
         Agent(LINTS, dim=D)
 
 
@@ -1030,14 +1030,14 @@ def test_several_threads_may_use_one_agent(tmp_path):
     assert (found["decisions"], found["pending"], found["forgotten"]) == (4 * each, 0, 0)
     assert found["pulls"].sum() == 4 * each
     assert len(set(ids)) == 4 * each
-    assert agent._pending_of_arm.tolist() == [0] * K
+    assert agent._pending.of_arm.tolist() == [0] * K
     for worker in range(4):
         assert Agent.load(tmp_path / f"{worker}").policy == LINTS
 
 
 CALLS = {
     "select": lambda agent, _: agent.select(CONTEXTS[60]),
-    "update": lambda agent, _: agent.update(next(iter(agent._pending)), 1.0),
+    "update": lambda agent, _: agent.update(next(iter(agent._pending.kept)), 1.0),
     "warm_start": lambda agent, _: agent.warm_start(CONTEXTS[:1, 0], [0], [1.0]),
     "propensity": lambda agent, _: agent.propensity(CONTEXTS[60], draws=1),
     "diagnostics": lambda agent, _: agent.diagnostics(),

@@ -55,7 +55,7 @@ def attack(name):
         except UnreadableFile:
             refused += 1
             continue
-        for pending in list(loaded._pending):
+        for pending in list(loaded._pending.kept):
             with contextlib.suppress(ValueError):
                 loaded.update(pending, 0.5)
         for _ in range(25):

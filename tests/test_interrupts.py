@@ -43,8 +43,8 @@ def test_an_agent_loses_and_repeats_nothing(interrupted_often):
     interrupted_often(lambda: agent.update(agent.select(contexts), 1.0))
     found = agent.diagnostics()
     assert found["decisions"] == found["pulls"].sum() + found["pending"]
-    pending = np.bincount([kept[0] for kept in agent._pending.values()], minlength=ARMS)
-    np.testing.assert_array_equal(agent._pending_of_arm, pending)
+    pending = np.bincount([kept[0] for kept in agent._pending.kept.values()], minlength=ARMS)
+    np.testing.assert_array_equal(agent._pending.of_arm, pending)
 
 
 def test_a_fleet_loses_and_repeats_nothing(interrupted_often):

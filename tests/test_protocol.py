@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from albatross import Agent, Fleet, environments, policies, simulate
 from albatross.evaluation import probabilities, replay
-from albatross.picking import arm_to_retry, pick_best, pick_uniformly, tie_priority, uniform_from_normal
+from albatross.picking import pick_best, pick_uniformly, row_to_retry, tie_priority, uniform_from_normal
 from albatross.protocol import (
     Choice,
     Offer,
@@ -302,7 +302,7 @@ def test_a_choice_stays_for_one_round_unless_the_policy_says_otherwise():
 def offer(eligible, pending=None, retry=-1):
     eligible = np.array(eligible, bool)
     waiting = np.zeros(eligible.size, np.int64) if pending is None else np.array(pending, np.int64)
-    return Offer(np.zeros((eligible.size, 1)), eligible, waiting, retry)
+    return Offer(np.zeros((eligible.size, 1)), eligible, waiting, retry, np.arange(eligible.size))
 
 
 def test_the_best_eligible_arm_is_picked_and_ties_go_by_priority():
@@ -329,13 +329,13 @@ def test_an_arm_whose_turn_it_is_gets_another_first_play_although_one_is_pending
 
 
 def test_turns_come_for_every_arm_and_in_step_with_nothing():
-    turns = np.array([arm_to_retry(decision, 3) for decision in range(30_000)])
+    turns = np.array([row_to_retry(decision, np.ones(3, bool)) for decision in range(30_000)])
     for period in (1, 2, 3, 7, 10, 16, 30, 64):
         for phase in range(period):
             part = turns[phase::period]
             shares = np.bincount(part[part >= 0], minlength=3) / part.size
             assert np.abs(shares - 1 / 30).max() < 5 * np.sqrt(1 / 30 / part.size)
-    assert arm_to_retry(2**53, 3) in (-1, 0, 1, 2)
+    assert row_to_retry(2**53, np.ones(3, bool)) in (-1, 0, 1, 2)
 
 
 # -------------------------------------------------------------------------------- a policy that cannot be followed

@@ -480,7 +480,7 @@ def test_a_text_file_is_told_so(tmp_path):
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda thing: pickle.loads(pickle.dumps(thing))])
 def test_a_copy_goes_on_by_itself(copied):
     agent = played(LINTS)
-    waiting = list(agent._pending)
+    waiting = list(agent._pending.kept)
     other = copied(agent)
     contexts = np.random.default_rng(2).standard_normal((N_ARMS, DIM))
     one, two = agent.select(contexts), other.select(contexts)

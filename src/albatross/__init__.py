@@ -10,8 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from albatross import bounds, confidence, environments, evaluation, linalg, models, policies, protocol
+    from albatross import bounds, confidence, environments, evaluation, features, linalg, models, policies, protocol
     from albatross.agent import Agent, Decision
+    from albatross.features import Features
     from albatross.fleet import Fleet
     from albatross.loops import Choices
     from albatross.simulation import Run, simulate
@@ -20,12 +21,14 @@ __all__ = [
     "Agent",
     "Choices",
     "Decision",
+    "Features",
     "Fleet",
     "Run",
     "bounds",
     "confidence",
     "environments",
     "evaluation",
+    "features",
     "linalg",
     "models",
     "policies",
@@ -42,6 +45,7 @@ _HOMES = {
     "Agent": "agent",
     "Choices": "loops",
     "Decision": "agent",
+    "Features": "features",
     "Fleet": "fleet",
     "Run": "simulation",
     "simulate": "simulation",

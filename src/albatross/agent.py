@@ -2,119 +2,137 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import checks, policies, saving
+from albatross.arms import Name, NamedArms, NumberedArms, UnitBall
 from albatross.compiling import first_cause
-from albatross.errors import UnknownDecision
+from albatross.explaining import Explanation, explain
+from albatross.features import Features
+from albatross.floor import NUMBERS, check_floor, with_floor
 from albatross.forks import renew_after_fork
 from albatross.loops import count_choices, decide, learn_log, learn_reward
-from albatross.picking import arm_to_retry
+from albatross.noise import NoiseByDecision
+from albatross.pending import Pending
+from albatross.picking import row_to_retry
 from albatross.protocol import (
-    Choice,
     Offer,
     Policy,
     check_policy,
     check_tags,
     diagnostics,
+    fold_arm,
     init,
     noise_size,
     on_ball,
+    open_arm,
     refuse_choice,
     resolve,
     tag_size,
 )
+from albatross.states import clear_arm, widened
 
 
 class Decision(NamedTuple):
     """A decision of an agent. Only `id` is needed to reward it, now or after a restart."""
 
     id: str
-    arm: int
-    action: np.ndarray  # (d,) the chosen arm's context
+    arm: Any  # the name of the arm, or its number if the arms have no names
+    action: np.ndarray  # (d,) the chosen row of the contexts
     score: float  # what the policy maximised; inf for the first play of an arm
     width: float  # the exploration bonus in the score
-    propensity: float | None  # the probability of choosing this arm; None if unknown
+    propensity: float | None  # the probability of choosing this row; None if unknown
+    row: int  # the chosen row of the contexts
 
 
 class Agent:
     """A policy, its state and its random numbers: `select` an arm, play it, `update` with the reward.
 
-    The default policy is `policies.Albatross`, which has nothing to tune. Without `n_arms`, the arms are the vectors of
-    the unit ball and the default is `policies.AlbatrossDim`.
+    The default policy is `policies.Albatross`, which has nothing to tune. `arms` names the arms, which can be added and
+    retired later; `n_arms` only counts them. Without either, the arms are the vectors of the unit ball and the default
+    is `policies.AlbatrossDim`. `features` gives the coordinates their names, and `dim` is then not needed. With
+    `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0.
 
     Rewards may arrive late, in any order, or never. At most `max_pending` decisions are kept; beyond that the oldest is
     forgotten and counted in `diagnostics()["forgotten"]`. An agent may be shared by threads.
 
-    >>> agent = Agent(n_arms=3, dim=2, seed=0)
-    >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=[0, 2])
+    >>> agent = Agent(arms=["sport", "politics", "art"], dim=2, seed=0)
+    >>> decision = agent.select([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], eligible=["sport", "art"])
     >>> agent.update(decision, reward=0.7)
-    >>> agent.diagnostics()["pulls"].tolist()
-    [0.0, 0.0, 1.0]
+    >>> decision.arm, agent.diagnostics()["pulls"]
+    ('art', {'sport': 0.0, 'politics': 0.0, 'art': 1.0})
     """
 
     def __init__(
         self,
         policy: Policy | None = None,
         *,
+        arms: Iterable[Name] | None = None,
         n_arms: int | None = None,
-        dim: int,
+        dim: int | None = None,
+        features: Features | None = None,
+        floor: float = 0.0,
         seed: int | np.random.SeedSequence | None = None,
         max_pending: int = 10_000,
     ) -> None:
+        if arms is not None and n_arms is not None:
+            raise ValueError("give arms, their names, or n_arms, their number, but not both")
+        named = None if arms is None else NamedArms(arms)
+        n_slots = n_arms if named is None else named.n_slots
         if policy is None:
-            policy = policies.AlbatrossDim() if n_arms is None else policies.Albatross()
+            policy = policies.AlbatrossDim() if n_slots is None else policies.Albatross()
         check_policy(policy)
         if on_ball(policy):
-            if n_arms is not None:
-                raise ValueError(
-                    f"{type(policy).__name__} plays on the unit ball: give only dim, not n_arms={n_arms!r}"
-                )
-            n_arms = 1
-        if n_arms is None:
-            raise ValueError(f"{type(policy).__name__} plays finitely many arms: give n_arms")
-        checks.whole("n_arms", n_arms, least=1)
-        checks.whole("dim", dim, least=1)
+            if n_slots is not None:
+                given = f"n_arms={n_arms!r}" if named is None else "arms"
+                raise ValueError(f"{type(policy).__name__} plays on the unit ball: give only dim, not {given}")
+            n_slots = 1
+        if n_slots is None:
+            raise ValueError(f"{type(policy).__name__} plays finitely many arms: give arms or n_arms")
+        dim = _dim(dim, features)
+        checks.whole("n_arms", n_slots, least=1)
         checks.whole("max_pending", max_pending, least=1)
+        check_floor(floor)
         rng = checks.generator("seed", seed)
-        n_arms, dim = int(n_arms), int(dim)
-        checks.fits_in_memory(f"contexts of {n_arms} arms and {dim} features", 8 * n_arms * dim, "take fewer")
-        parameters = resolve(policy, n_arms, dim, None)
-        state = init(parameters, n_arms, dim, rng)
-        self._set_up(policy, parameters, state, rng, n_arms, dim, int(max_pending))
-        self._name = secrets.token_hex(4)
-        self._made = self._forgotten = 0
+        n_slots = int(n_slots)
+        checks.fits_in_memory(f"contexts of {n_slots} arms and {dim} features", 8 * n_slots * dim, "take fewer")
+        self.policy, self.dim, self.features, self.floor = policy, dim, features, float(floor)
+        # Named arms come and go: what is drawn for a decision must not depend on how many there are.
+        self._noise = None if named is None else NoiseByDecision.seeded(rng)
+        self._parameters = resolve(policy, n_slots, dim, None)
+        self._state = init(self._parameters, n_slots, dim, rng)
+        self._rng = rng
+        self._arms = named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
+        self._pending = Pending(n_slots, int(max_pending))
+        self._set_up()
 
-    def _set_up(
-        self, policy: Any, parameters: Any, state: Any, rng: Any, n_arms: int, dim: int, max_pending: int
-    ) -> None:
-        self.policy, self.n_arms, self.dim, self.max_pending = policy, n_arms, dim, max_pending
-        self._parameters, self._state, self._rng = parameters, state, rng
-        self._noise_size, self._tag_size = noise_size(parameters, n_arms, dim), tag_size(parameters)
-        self._no_noise = np.empty(0)
-        self._ball = np.zeros((1, dim)) if on_ball(policy) else None  # the offer on the ball: no arms to choose from
-        self._all_eligible = np.ones(n_arms, bool)
-        self._pending: dict[str, tuple[int, np.ndarray, float, float, float, np.ndarray]] = {}  # fields of Choice
-        self._pending_of_arm = np.zeros(n_arms, np.int64)
+    def _set_up(self) -> None:
+        self._tag_size, self._no_noise = tag_size(self._parameters), np.empty(0)
         self._learnt = np.zeros(1, np.int64)  # 1 once the policy has learnt a reward
+        self._count_noise()
         self._lock = threading.Lock()
         renew_after_fork(self)
 
+    def _count_noise(self) -> None:
+        self._noise_size = noise_size(self._parameters, self._pending.of_arm.size, self.dim)
+
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
-        self._name = secrets.token_hex(4)
+        self._pending.rename()
         self._rng = checks.generator("seed", None)
+        if self._noise is not None:
+            self._noise = NoiseByDecision.seeded(self._rng)
 
     # Compiled at first use: an agent that only decides does not wait for the code that learns.
 
     @cached_property
     def _decide(self) -> Any:
-        offered = np.zeros((self.n_arms, self.dim)), self._all_eligible, self._pending_of_arm
+        offered = np.zeros((1, self.dim)), np.ones(1, bool), self._pending.of_arm, np.zeros(1, np.int64)
         return decide.prepared(self._parameters, self._state, *offered, 0, self._no_noise)
 
     @cached_property
@@ -123,47 +141,128 @@ class Agent:
         return learn_reward.prepared(self._parameters, self._state, kept, 0.0, self._learnt)
 
     def __repr__(self) -> str:
-        arms = "" if self._ball is not None else f"n_arms={self.n_arms}, "
-        return f"Agent({self.policy!r}, {arms}dim={self.dim})"
+        return f"Agent({self.policy!r}, {self._arms.described()}dim={self.dim})"
+
+    # ------------------------------------------------------------------------------------------------------------ arms
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, without retired ones."""
+        return self._arms.active.size
+
+    @property
+    def arms(self) -> list[Any]:
+        """The arms, in the order of the rows of contexts."""
+        return self._arms.names
+
+    @property
+    def max_pending(self) -> int:
+        """How many pending decisions are kept."""
+        return self._pending.most
+
+    def add_arm(self, name: Name) -> None:
+        """Add an arm. Its row is the last one of the contexts that `select` takes."""
+        with self._lock:
+            self._take(self._named().add(name, free=self._free_slots()))
+
+    def retire_arm(self, name: Name) -> None:
+        """Remove an arm. What it taught about theta stays, and its pending decisions can still be rewarded."""
+        with self._lock:
+            self._named().retire(name)
+
+    def reset_arm(self, name: Name) -> None:
+        """Forget the bias of an arm, as if it were new. Rewards of its pending decisions then teach theta only."""
+        with self._lock:
+            self._take(self._named().move(name, free=self._free_slots()))
+
+    def _named(self) -> NamedArms:
+        if not isinstance(self._arms, NamedArms):
+            raise ValueError("the arms of this agent have no names: give them, Agent(arms=[...])")
+        return self._arms
+
+    def _free_slots(self) -> list[int]:
+        return [slot for slot in self._named().retired_slots if not self._pending.of_arm[slot]]
+
+    def _take(self, slot: int) -> None:
+        """Prepare a slot for a new arm: clear that of a retired one, or double the number of slots."""
+        n_slots = self._pending.of_arm.size
+        if slot == n_slots:
+            n_slots *= 2  # entries of slots that are still empty are those of no arm: nothing is offered there
+            self._parameters = resolve(self.policy, n_slots, self.dim, None)
+            self._state = widened(self._state, self._fresh(n_slots))
+            self._pending.of_arm = np.append(self._pending.of_arm, np.zeros_like(self._pending.of_arm))
+            self._count_noise()
+        else:
+            fold_arm(self._parameters, self._state, slot)
+            clear_arm(self._state, self._fresh(n_slots), self._fresh(n_slots + 1), slot)
+        open_arm(self._parameters, self._state, slot)
+
+    def _fresh(self, n_slots: int) -> Any:
+        return init(self._parameters, n_slots, self.dim, np.random.default_rng(0))
 
     # ------------------------------------------------------------------------------------- decisions and rewards
 
-    def select(self, contexts: Any = None, eligible: Any = None) -> Decision:
-        """Choose an arm. `contexts` is (K, d), or (d,) shared by all arms; `eligible` is a mask or a list of arms.
+    def select(self, contexts: Any = None, eligible: Any = None, *, arms: Any = None) -> Decision:
+        """Choose an arm, or one of several rows per arm.
 
-        On the unit ball, `select()` takes no arguments and chooses a vector, `decision.action`.
+        `contexts` (K, d) has one row per arm, in the order of `agent.arms`; (d,) is shared by all. `eligible` is a mask
+        or a list of arms. With `arms`, contexts may have any number of rows, and `arms` says which arm each belongs to:
+        an outlet may have several articles, or none. On the unit ball, `select()` takes no arguments and chooses a
+        vector, `decision.action`.
         """
-        mask = self._all_eligible if eligible is None else checks.eligible(eligible, self.n_arms)
-        contexts = self._contexts(contexts)
-        if self._ball is not None and eligible is not None:
-            raise ValueError("the arms are the unit ball: select() takes no eligible arms")
         with self._lock:
-            noise, rewind = self._no_noise, None
-            if self._noise_size:
-                rewind = self._rng.bit_generator.state
-                noise = self._rng.standard_normal(self._noise_size)
-            offered = (contexts, mask, self._pending_of_arm, self._made)
-            try:
-                sound, kept = self._decide(self._parameters, self._state, *offered, noise)
-            except SystemError as error:
-                raise first_cause(error) from None
-            if not sound or kept[5].size > self._tag_size:
-                if rewind:
-                    self._rng.bit_generator.state = rewind
-                checks.finite_array("contexts", contexts, (self.n_arms, self.dim))
-                refuse_choice(self._parameters, self._state, self._offer(contexts, mask), noise)
-            if kept[5].size < self._tag_size:  # as a fleet keeps it, and a file
-                kept = (*kept[:5], np.append(kept[5], np.zeros(self._tag_size - kept[5].size)))
-            name = f"{self._name}-{self._made + 1}"
-            if len(self._pending) >= self.max_pending:
-                self._forget_oldest()
-            arm, action, score, width, propensity, _ = kept
-            action.flags.writeable = False  # the update will learn from it
-            # No calls in these lines: a Ctrl-C cannot come between them.
-            self._made += 1
-            self._pending_of_arm[arm] += 1
-            self._pending[name] = kept
-        return Decision(name, arm, action, score, width, propensity if propensity == propensity else None)
+            return self._select(*self._arms.rows(contexts, eligible, arms, self.dim))
+
+    def rank(self, contexts: Any, k: int, eligible: Any = None, *, arms: Any = None) -> list[Decision]:
+        """Choose k rows for k places, the first one first. Each is a decision with a reward of its own.
+
+        The propensity of a place is that given the places above it.
+        """
+        checks.whole("k", k, least=1)
+        with self._lock:
+            table, mask, slots = self._arms.rows(contexts, eligible, arms, self.dim)
+            if k > np.count_nonzero(mask):
+                raise ValueError(f"k must be at most the {np.count_nonzero(mask)} eligible rows, not {k}")
+            left, ranked = mask.copy(), []
+            for _ in range(k):
+                ranked.append(self._select(table, left, slots))
+                left[ranked[-1].row] = False
+            return ranked
+
+    def _select(self, contexts: np.ndarray, mask: np.ndarray, slots: np.ndarray) -> Decision:
+        z, rewind = self._draw()
+        noise = z[NUMBERS:] if self.floor else z
+        offered = contexts, mask, self._pending.of_arm, slots
+        try:
+            sound, row, kept = self._decide(self._parameters, self._state, *offered, self._pending.made, noise)
+        except SystemError as error:
+            raise first_cause(error) from None
+        if not sound or kept[5].size > self._tag_size:
+            if rewind:
+                self._rng.bit_generator.state = rewind
+            checks.finite_array("contexts", contexts, contexts.shape)
+            refuse_choice(self._parameters, self._state, self._offer(contexts, mask, slots), noise)
+        if kept[5].size < self._tag_size:  # as a fleet keeps it, and a file
+            kept = (*kept[:5], np.append(kept[5], np.zeros(self._tag_size - kept[5].size)))
+        if self.floor:
+            row, kept = with_floor(self.floor, z, contexts, mask, slots, row, kept)
+        arm, action, score, width, propensity, _ = kept
+        action.flags.writeable = False  # the update will learn from it
+        known = propensity if propensity == propensity else None
+        return Decision(self._pending.add(kept), self._arms.name_of(arm), action, score, width, known, row)
+
+    def _draw(self) -> tuple[np.ndarray, Any]:
+        """Return the random numbers of the next decision, and the state of the stream before them, if there is one."""
+        size = self._noise_size + (NUMBERS if self.floor else 0)
+        if not size:
+            return self._no_noise, None
+        if self._noise is not None:
+            return self._noise(self._pending.made, size), None
+        before = self._rng.bit_generator.state
+        return self._rng.standard_normal(size), before
+
+    def _offer(self, contexts: np.ndarray, eligible: np.ndarray, slots: np.ndarray) -> Offer:
+        return Offer(contexts, eligible, self._pending.of_arm, row_to_retry(self._pending.made, eligible), slots)
 
     def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
         """Learn from the reward of a decision, given as a `Decision` or its id. Each decision is rewarded once.
@@ -171,33 +270,32 @@ class Agent:
         On the unit ball, an action vector is accepted as well: that of a pending decision, or one of your own.
         """
         name: Any = decision.id if isinstance(decision, Decision) else decision
-        if self._ball is not None and isinstance(name, np.ndarray | list | tuple):
+        if isinstance(self._arms, UnitBall) and isinstance(name, np.ndarray | list | tuple):
             action = checks.finite_array("action", name, (self.dim,))
             with self._lock:
-                made = [one for one, kept in self._pending.items() if np.array_equal(kept[1], action)]
-            if not made:
+                name = self._pending.of_action(action)
+            if name is None:
                 self.warm_start(action[None, :], None, [checks.reward(reward)])
                 return
-            name = made[0]  # the vector is the action of this pending decision
         if type(reward) is not float or not abs(reward) <= checks.LARGEST:
             reward = checks.reward(reward)
         with self._lock:
-            kept = self._choice(name)
+            kept, pending = self._pending[name], self._pending
             self._learnt[0] = 0
             try:
                 self._learn(self._parameters, self._state, kept, reward, self._learnt)
             finally:
                 # If the policy raised, the decision stays pending. No calls here: a Ctrl-C cannot come in between.
                 if self._learnt[0]:
-                    self._pending_of_arm[kept[0]] -= 1
-                    del self._pending[name]
+                    pending.of_arm[kept[0]] -= 1
+                    del pending.kept[name]
 
     def drop(self, decision: Decision | str) -> None:
         """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""
         name = decision.id if isinstance(decision, Decision) else decision
         with self._lock:
-            self._choice(name)
-            self._take_off(name)
+            self._pending[name]  # raises if it is not pending
+            self._pending.remove(name)
 
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from a log: arms (n,), rewards (n,), and contexts (n, d) of the played arms or (n, K, d) of all arms.
@@ -206,95 +304,68 @@ class Agent:
         """
         rewards = checks.finite_array("rewards", rewards, (None,))
         n = rewards.size
-        if self._ball is not None:
+        if isinstance(self._arms, UnitBall):
             arms = np.zeros(n, np.int64) if arms is None else arms
             longest = np.linalg.norm(checks.finite_array("contexts", contexts, (n, self.dim)), axis=1).max(initial=0.0)
             if longest > 1.0 + 1e-9:
                 raise ValueError(f"actions must have length at most 1, got {longest:.6g}")
-        arms, contexts = checks.arms(arms, n, self.n_arms), checks.numbers("contexts", contexts)
-        if contexts.ndim == 3:
-            table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
-            actions = np.ascontiguousarray(table[np.arange(n), arms])
-        else:
-            actions = checks.finite_array("contexts", contexts, (n, self.dim))
-        tag = np.full(tag_size(self._parameters), np.nan)
+        contexts = checks.numbers("contexts", contexts)
+        tag = np.full(self._tag_size, np.nan)
         with self._lock:
-            learn_log(self._parameters, self._state, actions, arms, rewards, tag)
+            slots = self._arms.slots(arms, n)
+            if contexts.ndim == 3:
+                table = checks.finite_array("contexts", contexts, (n, self.n_arms, self.dim))
+                rows = np.argsort(self._arms.active)[np.searchsorted(np.sort(self._arms.active), slots)]
+                actions = np.ascontiguousarray(table[np.arange(n), rows])
+            else:
+                actions = checks.finite_array("contexts", contexts, (n, self.dim))
+            learn_log(self._parameters, self._state, actions, slots, rewards, tag)
 
     def propensity(
-        self, contexts: Any = None, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
+        self, contexts: Any = None, eligible: Any = None, *, arms: Any = None, draws: int = 1_000, seed: int = 0
     ) -> np.ndarray:
-        """Estimate the probability (K,) of each arm being chosen now, from `draws` draws of the policy's randomness.
+        """Estimate the probability of each row being chosen now, from `draws` draws of the policy's randomness.
 
-        A deterministic policy has one arm of probability 1. The agent and its random numbers do not change.
+        Without a floor, a deterministic policy has one row of probability 1. The agent and its random numbers do not
+        change.
         """
-        if self._ball is not None:
+        if isinstance(self._arms, UnitBall):
             raise ValueError("propensities are undefined on the unit ball: an action has a density, not a probability")
         checks.whole("draws", draws, least=1)
         checks.seed("seed", seed)
-        table = checks.finite_array("contexts", self._contexts(contexts), (self.n_arms, self.dim))
-        mask = self._all_eligible if eligible is None else checks.eligible(eligible, self.n_arms)
         draws = draws if self._noise_size else 1
         checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * draws * self._noise_size, "take fewer")
         noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
-        counts = np.zeros(self.n_arms)
         with self._lock:
-            offer = self._offer(table, mask)
+            table, mask, slots = self._arms.rows(contexts, eligible, arms, self.dim)
+            checks.finite_array("contexts", table, table.shape)
+            offer, counts = self._offer(table, mask, slots), np.zeros(mask.size)
             wrong = count_choices(self._parameters, self._state, offer, noise, counts)
             if wrong >= 0:
                 refuse_choice(self._parameters, self._state, offer, noise[wrong])
-        return counts / draws
+        return (1.0 - self.floor) * counts / draws + self.floor * mask / np.count_nonzero(mask)
+
+    def explain(self, contexts: Any, eligible: Any = None, *, arms: Any = None) -> Explanation:
+        """Explain which arm is best now: mean, width and score of every row, and the features that make the difference.
+
+        Randomness is left out: Thompson sampling is explained by its means, and the floor is ignored.
+        """
+        with self._lock:
+            table, mask, slots = self._arms.rows(contexts, eligible, arms, self.dim)
+            checks.finite_array("contexts", table, table.shape)
+            names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
+            arms = [self._arms.name_of(slot) for slot in slots.tolist()]
+            offer = self._offer(table, mask, slots)
+            return explain(self._parameters, self._state, offer, self._noise_size, arms=arms, names=names)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return what the policy has learnt, and the numbers of pending, forgotten and all decisions."""
         with self._lock:
-            found = diagnostics(self._parameters, self._state)
-            return {**found, "pending": len(self._pending), "forgotten": self._forgotten, "decisions": self._made}
-
-    # ------------------------------------------------------------------------------------------- checked arguments
-
-    def _contexts(self, contexts: Any) -> np.ndarray:
-        """Return a C-ordered (K, d) array of float64. Compiled code checks that it is finite."""
-        if self._ball is not None:
-            if contexts is not None:
-                raise ValueError("the arms are the unit ball: select() takes no contexts")
-            return self._ball
-        if contexts is None:
-            raise ValueError(f"contexts must be given: shape ({self.n_arms}, {self.dim}) or ({self.dim},)")
-        return checks.contexts(contexts, self.n_arms, self.dim)
-
-    def _offer(self, contexts: np.ndarray, eligible: np.ndarray) -> Offer:
-        retry = arm_to_retry(self._made, self.n_arms)
-        return Offer(contexts, eligible, self._pending_of_arm, retry)
-
-    def _choice(self, name: Any) -> tuple[int, np.ndarray, float, float, float, np.ndarray]:
-        """Return the fields of a pending choice."""
-        kept = self._pending.get(name) if isinstance(name, str) else None
-        if kept is None:
-            raise UnknownDecision(self._why_unknown(name))
-        return kept
-
-    def _take_off(self, name: Any) -> None:
-        arm = self._pending[name][0]
-        self._pending_of_arm[arm] -= 1
-        del self._pending[name]
-
-    def _forget_oldest(self) -> None:
-        self._take_off(next(iter(self._pending)))
-        self._forgotten += 1
-
-    def _why_unknown(self, name: Any) -> str:
-        prefix, _, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
-        if not (prefix and number.isdecimal()):
-            return f"{name!r} is not a decision: give the result of select, or its id"
-        if prefix != self._name:
-            return f"decision {name} belongs to another agent, or was rewarded before this agent was loaded"
-        if len(number) > 20 or not 1 <= int(number) <= self._made:
-            return f"decision {name} was never made"
-        return (
-            f"decision {name} is not pending: it was rewarded before, dropped, or forgotten "
-            f"({self._forgotten} forgotten so far)"
-        )
+            found = self._arms.labelled(diagnostics(self._parameters, self._state))
+            if self.features and "theta_hat" in found:
+                found["theta_hat"] = dict(zip(self.features.names, found["theta_hat"].tolist(), strict=True))
+            pending = self._pending
+            return {**found, "pending": len(pending), "forgotten": pending.forgotten, "decisions": pending.made}
 
     # ----------------------------------------------------------------------------------------------- save and load
 
@@ -306,17 +377,16 @@ class Agent:
         with self._lock:
             header = {
                 "policy": saving.describe_policy(self.policy),
-                "n_arms": self.n_arms,
+                "n_arms": self._pending.of_arm.size,
                 "dim": self.dim,
-                "max_pending": self.max_pending,
-                "made": self._made,
-                "forgotten": self._forgotten,
-                "pending": list(self._pending),
+                **self._pending.header(),
                 "rng": saving.describe_rng(self._rng),
+                "arms": self._arms.to_dict(),
+                "noise_key": None if self._noise is None else self._noise.key,
+                "floor": self.floor,
+                "features": None if self.features is None else self.features.to_dict(),
             }
-            arrays = saving.state_arrays(self._state)
-            for field, column in zip(Choice._fields, zip(*self._pending.values(), strict=True), strict=False):
-                arrays[f"pending/{field}"] = np.array(column)
+            arrays = {**saving.state_arrays(self._state), **self._pending.arrays()}
             saving.write(target, kind="agent", header=header, arrays=arrays)
 
     @classmethod
@@ -328,49 +398,39 @@ class Agent:
         with saving.reading(source, kind="agent") as saved:
             header = saved.header
             policy = saving.restore_policy(header["policy"], policy)
-            for name, least in (("n_arms", 1), ("dim", 1), ("max_pending", 1), ("made", 0), ("forgotten", 0)):
-                checks.whole(name, header[name], least=least)
-            n_arms, dim = header["n_arms"], header["dim"]
-            checks.indices("made", np.array(header["made"]), checks.MOST_ROUNDS)
-            if on_ball(policy) and n_arms != 1:
+            n_slots, dim = header["n_arms"], header["dim"]
+            for name in ("n_arms", "dim"):
+                checks.whole(name, header[name], least=1)
+            if on_ball(policy) and n_slots != 1:
                 raise ValueError("the unit ball has no arms")
-            parameters, template = saving.new_state(policy, n_arms, dim, None, most_bytes=saved.nbytes)
-            state = saved.state(parameters, template)
             agent = cls.__new__(cls)
-            rng = saving.restore_rng(header["rng"])
-            agent._set_up(policy, parameters, state, rng, n_arms, dim, header["max_pending"])
-            # A new name, so that later decisions of the saved agent are not mistaken for ours.
-            agent._name = secrets.token_hex(4)
-            agent._made, agent._forgotten = header["made"], header["forgotten"]
-            agent._restore_pending(saved)
+            parameters, template = saving.new_state(policy, n_slots, dim, None, most_bytes=saved.nbytes)
+            agent.policy, agent._parameters, agent._state = policy, parameters, saved.state(parameters, template)
+            agent._rng = saving.restore_rng(header["rng"])
+            arms, key, schema = (header.get(name) for name in ("arms", "noise_key", "features"))  # absent before 0.3
+            named = None if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
+            agent._arms = named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
+            agent._noise = None if named is None else NoiseByDecision(key or ())
+            agent.features = None if schema is None else Features.from_dict(schema)
+            agent.dim, agent.floor = _dim(dim, agent.features), header.get("floor", 0.0)
+            check_floor(agent.floor)
+            agent._pending, tags = Pending.restored(saved, n_slots, dim, tag_size(parameters))
+            check_tags(parameters, agent._state, tags)
+            agent._set_up()
         return agent
-
-    def _restore_pending(self, saved: saving.Saved) -> None:
-        names = saved.header["pending"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("pending must be a list of ids")
-        if not names:
-            return
-        shapes = {"arm": (), "action": (self.dim,), "tag": (tag_size(self._parameters),)}
-        columns = [
-            saved.array(f"pending/{field}", (len(names), *shapes.get(field, ())), np.int64 if field == "arm" else float)
-            for field in Choice._fields
-        ]
-        arms, actions, scores, _, propensities, tags = columns
-        checks.indices("pending/arm", arms, self.n_arms - 1)
-        checks.finite_array("pending/action", actions, actions.shape)
-        if np.isnan(scores).any():
-            raise ValueError("pending/score must hold numbers")
-        if not (np.isnan(propensities) | ((propensities > 0.0) & (propensities <= 1.0 + 1e-9))).all():
-            raise ValueError("pending/propensity must be above 0 and at most 1, or NaN")
-        checks.tags("pending/tag", tags)
-        check_tags(self._parameters, self._state, tags)
-        for name, (arm, action, score, width, propensity, tag) in zip(names, zip(*columns, strict=True), strict=True):
-            self._pending[name] = (int(arm), action.copy(), float(score), float(width), float(propensity), tag.copy())
-            self._pending_of_arm[arm] += 1
-        if len(self._pending) < len(names):
-            raise ValueError("pending lists a decision twice")
 
     def __reduce__(self) -> Any:
         """Pickle and copy in the saved form."""
         return type(self).load, (saving.in_memory(self), self.policy)
+
+
+def _dim(dim: Any, features: Any) -> int:
+    """Return the number of features, given as such or by a schema."""
+    if features is None:
+        checks.whole("dim", dim, least=1)
+        return int(dim)
+    if not isinstance(features, Features):
+        raise ValueError(f"features must be albatross.features.Features, not {checks.shown(features)}")
+    if dim not in (None, features.dim):
+        raise ValueError(f"the schema has {features.dim} coordinates, but dim is {dim}")
+    return features.dim

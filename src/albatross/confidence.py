@@ -157,11 +157,23 @@ def scaled_width_appendix(form: Appendix, count, norm_bound, delta, sigma, n_arm
 
 
 @compiled
+def arms_in_play(counts):
+    """K of the widths: arms that have been played. One that was added, but never played, then changes no width.
+
+    >>> arms_in_play(np.array([3.0, 0.0, 1.0]))
+    2
+    """
+    played = 0
+    for arm in range(counts.size):
+        played += counts[arm] > 0.0
+    return max(played, 1)
+
+
+@compiled
 def bias_widths(form, counts, norm_bound, delta, sigma, dim):
     """`bias_width` of every arm; +inf, which requests a first play, for an arm without plays."""
-    n_arms = counts.size
-    widths = np.empty(n_arms)
-    for arm in range(n_arms):
+    n_arms, widths = arms_in_play(counts), np.empty(counts.size)
+    for arm in range(counts.size):
         if counts[arm] > 0.0:
             widths[arm] = bias_width(form, counts[arm], norm_bound, delta, sigma, n_arms, dim)
         else:

@@ -11,7 +11,7 @@ from albatross import checks, policies, saving
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
 from albatross.loops import Choices, all_finite, choose, first_not_pending, learn_rewards
-from albatross.picking import arm_to_retry
+from albatross.picking import row_to_retry
 from albatross.protocol import (
     Offer,
     Policy,
@@ -136,8 +136,8 @@ class Fleet:
                 wrong = choose(self._parameters, self._states, users, contexts, mask, *counted, noise, choices)
                 if wrong >= 0:
                     user = users[wrong]
-                    retry = arm_to_retry(int(self._decisions[user]), self.n_arms)
-                    offer = Offer(contexts[wrong], mask[wrong], self._pending[user], retry)
+                    retry = row_to_retry(int(self._decisions[user]), mask[wrong])
+                    offer = Offer(contexts[wrong], mask[wrong], self._pending[user], retry, np.arange(self.n_arms))
                     refuse_choice(self._parameters, state_of(self._states, user), offer, noise[wrong])
             except BaseException:
                 chosen = arms >= 0

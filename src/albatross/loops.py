@@ -12,7 +12,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled
-from albatross.picking import arm_to_retry
+from albatross.picking import row_to_retry
 from albatross.protocol import Choice, Offer, hold, is_sound, mean_reward, select, update, update_tracking
 from albatross.states import state_of
 
@@ -22,15 +22,16 @@ from albatross.states import state_of
 
 
 @compiled
-def decide(policy, state, contexts, eligible, pending, decision, noise):
-    """Choose an arm. Return whether contexts and choice are valid, and the choice with a copy of its action."""
+def decide(policy, state, contexts, eligible, pending, arms, decision, noise):
+    """Choose a row. Return whether contexts and choice are valid, the row, and the choice with a copy of its action."""
     wrong = 0
     for value in contexts.flat:
         wrong += not abs(value) <= checks.LARGEST  # counting vectorises, unlike a sum of floats
-    offer = Offer(contexts, eligible, pending, arm_to_retry(decision, eligible.size))
+    offer = Offer(contexts, eligible, pending, row_to_retry(decision, eligible), arms)
     choice = select(policy, state, offer, noise)
-    kept = (choice.arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
-    return wrong == 0 and is_sound(choice, offer), kept
+    sound = wrong == 0 and is_sound(choice, offer)
+    arm = arms[choice.arm] if sound else -1
+    return sound, choice.arm, (arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
 
 
 @compiled
@@ -50,7 +51,7 @@ def learn_log(policy, state, actions, arms, rewards, tag):
 
 @compiled
 def count_choices(policy, state, offer, noise, counts):
-    """Count how often each arm is chosen, one draw per row of noise. Return the row of an invalid choice, or -1."""
+    """Count how often each row is chosen, one draw per row of noise. Return the draw of an invalid choice, or -1."""
     for t in range(noise.shape[0]):
         choice = select(policy, state, offer, noise[t])
         if not is_sound(choice, offer):
@@ -90,10 +91,11 @@ def all_finite(contexts):
 @compiled
 def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
     """Choose for each event in order, since a user may occur twice. Return the event of an invalid choice, or -1."""
+    arms = np.arange(pending.shape[1])
     for event in range(users.size):
         user = users[event]
-        retry = arm_to_retry(int(decisions[user]), pending.shape[1])
-        offer = Offer(contexts[event], eligible[event], pending[user], retry)
+        retry = row_to_retry(int(decisions[user]), eligible[event])
+        offer = Offer(contexts[event], eligible[event], pending[user], retry, arms)
         choice = select(policy, state_of(states, user), offer, noise[event])
         if not (is_sound(choice, offer) and choice.tag.size <= choices.tags.shape[1]):
             return event
@@ -158,8 +160,9 @@ def play(policy, state, chunk, n, noise, pending, tally, start):
 
     Return the number of rounds played: fewer than n if a choice is invalid.
     """
+    arms = np.arange(pending.size)
     for t in range(n):
-        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1)
+        offer = Offer(chunk.contexts[t], chunk.eligible[t], pending, -1, arms)
         choice = select(policy, state, offer, noise[t])
         if not is_sound(choice, offer):
             return t
@@ -223,9 +226,9 @@ def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, 
 
     `earned` starts with the rewards of the accepted rounds.
     """
-    granted = 0
+    granted, arms = 0, np.arange(pending.size)
     for t in range(actions.size):
-        offer = Offer(contexts[t], eligible, pending, -1)
+        offer = Offer(contexts[t], eligible, pending, -1, arms)
         choice = select(policy, state, offer, noise[t])
         if not is_sound(choice, offer):
             return granted, t
@@ -239,8 +242,9 @@ def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, 
 @compiled
 def count_choices_on_log(policy, state, contexts, eligible, pending, noise, counts):
     """Count how often each arm is chosen in each round. Return round and draw of an invalid choice, or -1, -1."""
+    arms = np.arange(pending.size)
     for t in range(noise.shape[0]):
-        offer = Offer(contexts[t], eligible, pending, -1)
+        offer = Offer(contexts[t], eligible, pending, -1, arms)
         for i in range(noise.shape[1]):
             choice = select(policy, state, offer, noise[t, i])
             if not is_sound(choice, offer):

@@ -29,18 +29,23 @@ from albatross.states import leaves
 
 
 class Offer(NamedTuple):
-    """The choices of one round, as a policy sees them."""
+    """The choices of one round, as a policy sees them: rows of features, and the arm that each row belongs to.
 
-    contexts: np.ndarray  # (K, d) one row per arm
-    eligible: np.ndarray  # (K,) bool
+    Mostly there is one row per arm, in the order of the arms. But an arm may have several rows, such as the articles of
+    one outlet, or none.
+    """
+
+    contexts: np.ndarray  # (R, d)
+    eligible: np.ndarray  # (R,) bool
     pending: np.ndarray  # (K,) int64, decisions for each arm whose reward has not come yet
-    retry: int  # an arm that may get another first play although one is pending, -1 if none: see arm_to_retry
+    retry: int  # a row that may get another first play although one is pending, -1 if none: see row_to_retry
+    arms: np.ndarray  # (R,) int64, the arm of each row
 
 
 class Choice(NamedTuple):
     """A policy's choice, with everything that `update` needs, however late the reward arrives."""
 
-    arm: int
+    arm: int  # as `select` returns it, the row of the offer; as `update` gets it, the arm that the row belongs to
     action: np.ndarray  # (d,) the arm's context, or the vector that was chosen; empty where `track` left out the axes
     score: float  # what the policy maximised
     width: float  # the part of the score that is exploration
@@ -166,6 +171,23 @@ def tag_size(policy: Any) -> int:
 
 
 @python_verb
+def fold_arm(policy: Any, state: Any, arm: int) -> None:
+    """Take the bias of a retired arm out of sums that all arms share, in place, before its own entries are cleared.
+
+    What its plays taught about theta stays. By default there is nothing to do.
+    """
+
+
+@python_verb
+def open_arm(policy: Any, state: Any, arm: int) -> None:
+    """Adjust the entries of a new arm, in place, where those of an arm without plays change as the policy learns.
+
+    An arm that is added and never played must change nothing: the policy plays as if it had been there from the start,
+    never eligible. By default its entries are as `init` makes them.
+    """
+
+
+@python_verb
 def check_state(policy: Any, state: Any) -> None:
     """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
 
@@ -197,17 +219,17 @@ def diagnostics(policy: Any, state: Any) -> dict[str, Any]:
     return {name: np.copy(array) for name, array in state._asdict().items() if isinstance(array, np.ndarray)}
 
 
-score = generic("score")  # score(policy, state, offer, noise) -> scores (K,), widths (K,); +inf asks for a first play
+score = generic("score")  # score(policy, state, offer, noise) -> scores (R,), widths (R,); +inf asks for a first play
 
 
 def _select_by_score(policy, state, offer, noise):
     scores, widths = score(policy, state, offer, noise)
-    arm, best, width = -1, np.nan, np.nan  # which is_sound refuses
+    row, best, width = -1, np.nan, np.nan  # which is_sound refuses
     if scores.size == offer.eligible.size == widths.size:
-        arm = pick_best(scores, offer, state.priority)
-        best, width = scores[arm], widths[arm]
+        row = pick_best(scores, offer, state.priority)
+        best, width = scores[row], widths[row]
     propensity = 1.0 if noise.size == 0 else np.nan
-    return Choice(arm, offer.contexts[arm], best, width, propensity, np.empty(0))
+    return Choice(row, offer.contexts[row], best, width, propensity, np.empty(0))
 
 
 def _hold_once(policy, state, choice):
@@ -234,7 +256,7 @@ reset = generic("reset")  # reset(policy, state): back to before the first round
 
 @compiled
 def is_sound(choice, offer):
-    """Return whether the choice is an eligible arm, its score a number, and its propensity a probability or unknown."""
+    """Return whether the choice is an eligible row, its score a number, and its propensity a probability or unknown."""
     known = choice.propensity == choice.propensity
     return (
         0 <= choice.arm < offer.eligible.size

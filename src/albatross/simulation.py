@@ -168,7 +168,7 @@ def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, p
             noise = player.rng.standard_normal((n, player.noise_size))
             played = player.play(play, chunk, n, noise, pending, player.tally, start)
             if played < n:
-                offer = Offer(chunk.contexts[played], chunk.eligible[played], pending, -1)
+                offer = Offer(chunk.contexts[played], chunk.eligible[played], pending, -1, np.arange(n_arms))
                 refuse_choice(player.parameters, player.state, offer, noise[played])
         setting.advance(n)
     return True
@@ -179,7 +179,7 @@ def _play_on_ball(
 ) -> bool:
     """Let each policy play on its own, with noise from the same stream. Return whether the trial was completed."""
     theta, dim = instance.theta, setting.env.dim
-    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+    offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1, np.zeros(1, np.int64))
     luck_state = env_rng.bit_generator.state
     decisions = _BLOCKS_AT_ONCE if setting.blocks else _ROUNDS_AT_ONCE
     for player in players:

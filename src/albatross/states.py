@@ -32,6 +32,39 @@ def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
     return type(first)(*parts) if hasattr(first, "_fields") else parts
 
 
+def widened(state: Any, fresh: Any) -> Any:
+    """Return a `fresh` state with more arms, with the entries of the known arms copied into it.
+
+    New arms are the last in the order of equal scores.
+    """
+
+    def copied(new: np.ndarray, old: np.ndarray) -> np.ndarray:
+        new[tuple(map(slice, old.shape))] = old
+        return new
+
+    wide = mapped(copied, fresh, state)
+    for (name, new), (_, old) in zip(leaves(wide), leaves(state), strict=True):
+        if _is_priority(name):
+            new[..., old.shape[-1] :] = np.arange(old.shape[-1], new.shape[-1])
+    return wide
+
+
+def clear_arm(state: Any, fresh: Any, wider: Any, arm: int) -> None:
+    """Set all entries of one arm to those of a `fresh` state; `wider` is one with an arm more, to find their axes.
+
+    In the order of equal scores the arm becomes the last.
+    """
+    for (name, array), (_, new), (_, more) in zip(leaves(state), leaves(fresh), leaves(wider), strict=True):
+        axes = [axis for axis, (have, want) in enumerate(zip(new.shape, more.shape, strict=True)) if have != want]
+        for axis in axes:
+            where = (slice(None),) * axis + (arm,)
+            array[where] = array.max() + 1 if _is_priority(name) else new[where]
+
+
+def _is_priority(name: str) -> bool:
+    return name.rpartition(".")[2] == "priority"
+
+
 def state_of(states: Any, user: int) -> Any:
     """Return the state of one user: views into arrays whose first axis is the user."""
     return mapped(lambda array: array[user], states)

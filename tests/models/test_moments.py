@@ -55,5 +55,5 @@ def test_eliminating_the_biases_is_what_dense_least_squares_does(strength):
         wanted = np.linalg.solve(rows.T @ rows + prior, rows.T @ rewards)
     theta = np.linalg.solve(*reduced(sums, strength))
     np.testing.assert_allclose(theta, wanted[N_ARMS:], rtol=1e-9)
-    means = means_under(sums, contexts, theta, strength)
+    means = means_under(sums, contexts, np.arange(N_ARMS), theta, strength)
     np.testing.assert_allclose(means, wanted[:N_ARMS] + contexts @ wanted[N_ARMS:], rtol=1e-9, atol=1e-12)

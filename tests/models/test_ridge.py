@@ -163,8 +163,10 @@ def test_ridge_predicts_and_measures_contexts_as_the_dense_matrix_does(history):
     means = (exact(X) @ inverse @ target).astype(float)
     squares = np.diag(exact(X) @ inverse @ exact(X).T).astype(float)
     lengths = np.linalg.norm(X, axis=1)
-    assert (np.abs(ridge.predict(fit, X) - means) <= allowed * reward_scale(history, prior) * lengths).all()
-    assert (np.abs(ridge.leverages(fit, X) - squares) <= allowed * squares).all()
+    assert (
+        np.abs(ridge.predict(fit, X, np.arange(len(X))) - means) <= allowed * reward_scale(history, prior) * lengths
+    ).all()
+    assert (np.abs(ridge.leverages(fit, X, np.arange(len(X))) - squares) <= allowed * squares).all()
 
 
 def test_n_plays_of_a_row_at_once_are_n_updates():
@@ -197,7 +199,7 @@ def test_one_huge_row_does_not_destroy_positive_definiteness(length):
         ridge.learn(fit, 0, row, 1.0, 1)
         V = V + np.outer(exact(row), exact(row))
     assert np.linalg.svd(fit.root, compute_uv=False).min() == pytest.approx(1.0 / length, rel=1e-4)
-    assert (ridge.leverages(fit, rows) > 0).all()
+    assert (ridge.leverages(fit, rows, np.arange(len(rows))) > 0).all()
     assert distance_from_identity(fit.root, V) <= 1e-14 * length  # as many digits as the row is long, no more
 
 
@@ -281,9 +283,11 @@ def test_joint_predicts_and_measures_features_as_the_dense_matrix_does(history):
     means = (exact(features) @ inverse @ target).astype(float)
     squares = np.diag(exact(features) @ inverse @ exact(features).T).astype(float)
     lengths = np.linalg.norm(features, axis=1)
-    predicted = ridge.predict(fit, history.contexts)
+    predicted = ridge.predict(fit, history.contexts, np.arange(len(history.contexts)))
     assert (np.abs(predicted - means) <= allowed * reward_scale(history, prior) * lengths).all()
-    assert (np.abs(ridge.leverages(fit, history.contexts) - squares) <= allowed * squares).all()
+    assert (
+        np.abs(ridge.leverages(fit, history.contexts, np.arange(len(history.contexts))) - squares) <= allowed * squares
+    ).all()
 
 
 @thorough
@@ -316,7 +320,10 @@ def test_joint_without_prior_on_the_biases_is_least_squares_on_centred_rows(hist
     assert (np.abs(errors) <= allowed * scale * (1.0 + math.sqrt(history.strength) + longest)).all()
     means = (np.array(biases) + exact(history.contexts) @ theta).astype(float)
     reach = 1.0 + math.sqrt(history.strength) + longest + np.linalg.norm(history.contexts, axis=1)
-    assert (np.abs(ridge.predict(fit, history.contexts) - means) <= allowed * scale * reach).all()
+    assert (
+        np.abs(ridge.predict(fit, history.contexts, np.arange(len(history.contexts))) - means)
+        <= allowed * scale * reach
+    ).all()
 
 
 # ------------------------------------------------------------------------------------------------ perturbations
@@ -324,8 +331,10 @@ def test_joint_without_prior_on_the_biases_is_least_squares_on_centred_rows(hist
 
 def noise_matrix(fit: object, contexts: np.ndarray, scale: float, size: int) -> np.ndarray:
     """The matrix of the affine map from noise to means, column by column."""
-    at_rest = ridge.perturb(fit, contexts, scale, np.zeros(size))
-    return np.column_stack([ridge.perturb(fit, contexts, scale, unit) - at_rest for unit in np.eye(size)])
+    at_rest = ridge.perturb(fit, contexts, np.arange(len(contexts)), scale, np.zeros(size))
+    return np.column_stack(
+        [ridge.perturb(fit, contexts, np.arange(len(contexts)), scale, unit) - at_rest for unit in np.eye(size)]
+    )
 
 
 @thorough
@@ -360,8 +369,10 @@ def test_perturbation_by_no_noise_is_the_prediction(history):
     for fit, size in ((plain, history.dim), (both, history.n_arms + history.dim)):
         prior, _, _ = dense(history, biases=fit is both)
         largest = reward_scale(history, prior) * (1.0 + np.linalg.norm(history.contexts, axis=1))
-        means = ridge.perturb(fit, history.contexts, 3.0, np.zeros(size))
-        assert (np.abs(means - ridge.predict(fit, history.contexts)) <= 1e-11 * largest).all()
+        means = ridge.perturb(fit, history.contexts, np.arange(len(history.contexts)), 3.0, np.zeros(size))
+        assert (
+            np.abs(means - ridge.predict(fit, history.contexts, np.arange(len(history.contexts)))) <= 1e-11 * largest
+        ).all()
 
 
 def test_perturbation_is_affine_in_the_noise():
@@ -370,7 +381,9 @@ def test_perturbation_is_affine_in_the_noise():
     for t in range(6):
         ridge.learn(fit, t % 2, rng.standard_normal(2), float(rng.standard_normal()), 1)
     contexts, noise = rng.standard_normal((2, 2)), rng.standard_normal(4)
-    moved = ridge.perturb(fit, contexts, 0.7, noise) - ridge.predict(fit, contexts)
+    moved = ridge.perturb(fit, contexts, np.arange(len(contexts)), 0.7, noise) - ridge.predict(
+        fit, contexts, np.arange(len(contexts))
+    )
     np.testing.assert_allclose(moved, noise_matrix(fit, contexts, 0.7, 4) @ noise, rtol=1e-12)
 
 

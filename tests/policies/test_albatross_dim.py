@@ -126,7 +126,7 @@ class Stepped:
     def __init__(self, policy, dim, seed):
         self.parameters = resolve(policy, 1, dim, None)
         self.state = init(self.parameters, 1, dim, np.random.default_rng(seed))
-        self.offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1)
+        self.offer = Offer(np.zeros((1, dim)), np.ones(1, bool), np.zeros(1, np.int64), -1, np.zeros(1, np.int64))
 
     def select(self, noise):
         return select(self.parameters, self.state, self.offer, noise)

@@ -12,6 +12,7 @@ from albatross.cli.policies import policies
 from albatross.cli.race import race
 from albatross.cli.report import report
 from albatross.cli.reproduce import reproduce
+from albatross.cli.schema import schema
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,5 +21,5 @@ def albatross() -> None:
     """Linear bandits of unknown difficulty."""
 
 
-for _command in (reproduce, report, compare, evaluate, race, policies, compile_policies):
+for _command in (reproduce, report, compare, evaluate, race, policies, schema, compile_policies):
     albatross.add_command(_command)

@@ -128,7 +128,8 @@ class Learner:
         return np.concatenate(counts) / draws
 
     def _refuse(self, contexts: np.ndarray, noise: np.ndarray) -> NoReturn:
-        refuse_choice(self.parameters, self.state, Offer(contexts, self.eligible, self.pending, -1), noise)
+        offer = Offer(contexts, self.eligible, self.pending, -1, np.arange(self.env.n_arms))
+        refuse_choice(self.parameters, self.state, offer, noise)
 
 
 def replay_once(policy: Any, env: Logged, trial: int, seed: int, pace: Pace) -> np.ndarray:

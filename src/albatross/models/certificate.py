@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg
 
 from albatross.compiling import compiled, generic
+from albatross.confidence import arms_in_play
 from albatross.linalg.eigen import optimistic_coordinates
 from albatross.linalg.vectors import row_squares
 from albatross.models.ridge import Joint, Ridge, absorb, joint, learn
@@ -116,45 +117,48 @@ def half_width(kappa, q1, q2, sigma):
 
 
 class Estimates(NamedTuple):
-    """Bounds on the mean of every arm, and the part u of v = [., u], for differences of arms."""
+    """Bounds on the mean of every row, and the part u of v = [., u], for differences of rows."""
 
-    centres: np.ndarray  # (K,)
-    widths: np.ndarray  # (K,) inf if the mean of the arm is not identified
-    centred: np.ndarray  # (K, d) x_i - xbar_i
-    solved: np.ndarray  # (K, d) u_i = P^-1 (x_i - xbar_i)
-    spread: np.ndarray  # (K, d) M u_i
+    arms: np.ndarray  # (R,)
+    centres: np.ndarray  # (R,)
+    widths: np.ndarray  # (R,) inf if the mean of the row is not identified
+    centred: np.ndarray  # (R, d) x_i - xbar_i
+    solved: np.ndarray  # (R, d) u_i = P^-1 (x_i - xbar_i)
+    spread: np.ndarray  # (R, d) M u_i
 
 
 @compiled
-def estimates(certificate, rows, delta, sigma):
-    """Return centre and width of every arm's mean."""
-    fit, (n_arms, dim) = certificate.within, certificate.first.shape
-    centred, explained = np.zeros((n_arms, dim)), np.zeros(n_arms)
-    for arm in range(n_arms):
+def estimates(certificate, rows, arms, delta, sigma):
+    """Return centre and width of every row's mean."""
+    fit, dim = certificate.within, certificate.first.shape[1]
+    centred, explained = np.zeros((arms.size, dim)), np.zeros(arms.size)
+    for row in range(arms.size):
+        arm = arms[row]
         if fit.weight[arm] > 0.0:
             share = 1.0 / fit.weight[arm]
             for j in range(dim):
-                centred[arm, j] = rows[arm, j + 1] - share * fit.context_sum[arm, j]
-            explained[arm] = share * fit.reward_sum[arm]
+                centred[row, j] = rows[row, j + 1] - share * fit.context_sum[arm, j]
+            explained[row] = share * fit.reward_sum[arm]
     solved = (centred @ fit.root) @ fit.root.T
     spread = solved @ certificate.between
     lengths = row_squares(solved)
     kappa = kappas(certificate, delta)
-    widths = np.full(n_arms, np.inf)
-    for arm in range(n_arms):
+    widths = np.full(arms.size, np.inf)
+    for row in range(arms.size):
+        arm = arms[row]
         n = fit.weight[arm]
         if n == 0.0:
             continue
-        u = solved[arm]
-        q1 = 1.0 / n + np.dot(u, centred[arm])
+        u = solved[row]
+        q1 = 1.0 / n + np.dot(u, centred[row])
         if q1 > _IDENTIFIED:
             continue
-        q2 = 1.0 / n**2 - 2.0 * np.dot(fit.context_sum[arm], u) / n**2 + np.dot(u, spread[arm]) + lengths[arm] / dim
-        widths[arm] = half_width(kappa, q1, q2, sigma)
-        if only_ever(certificate, arm, rows[arm]):
-            own = (1.0 + n) / n**2 * (math.log1p(n) + 2.0 * math.log(2.0 * n_arms / delta))
-            widths[arm] = min(widths[arm], sigma * math.sqrt(own))
-    return Estimates(explained + centred @ fit.theta, widths, centred, solved, spread)
+        q2 = 1.0 / n**2 - 2.0 * np.dot(fit.context_sum[arm], u) / n**2 + np.dot(u, spread[row]) + lengths[row] / dim
+        widths[row] = half_width(kappa, q1, q2, sigma)
+        if only_ever(certificate, arm, rows[row]):
+            own = (1.0 + n) / n**2 * (math.log1p(n) + 2.0 * math.log(2.0 * arms_in_play(fit.weight) / delta))
+            widths[row] = min(widths[row], sigma * math.sqrt(own))
+    return Estimates(arms, explained + centred @ fit.theta, widths, centred, solved, spread)
 
 
 @compiled
@@ -169,14 +173,15 @@ def only_ever(certificate, arm, row):
 
 @partial(compiled, fastmath={"reassoc"})
 def half_width_of_difference(certificate, found, one, two, kappa, sigma):
-    """Return the half-width of the difference of two arms' means."""
+    """Return the half-width of the difference of two rows' means."""
     fit, dim = certificate.within, found.solved.shape[1]
-    share, other = 1.0 / fit.weight[one], 1.0 / fit.weight[two]
+    arm, versus = found.arms[one], found.arms[two]
+    share, other = 1.0 / fit.weight[arm], 1.0 / fit.weight[versus]
     q1, q2 = share + other, share**2 + other**2
     for j in range(dim):
         u = found.solved[one, j] - found.solved[two, j]
         q1 += u * (found.centred[one, j] - found.centred[two, j])
-        q2 -= 2.0 * u * (share**2 * fit.context_sum[one, j] - other**2 * fit.context_sum[two, j])
+        q2 -= 2.0 * u * (share**2 * fit.context_sum[arm, j] - other**2 * fit.context_sum[versus, j])
         q2 += u * (found.spread[one, j] - found.spread[two, j] + u / dim)
     return half_width(kappa, q1, q2, sigma)
 

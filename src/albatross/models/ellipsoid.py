@@ -52,7 +52,7 @@ def widest_joint(fit: Joint):
 # Least squares without ridge: V is G, the sum of z z', and a bias is identified once its arm has been played.
 centred = generic("centred")  # centred(fit, arm, x) -> x after elimination of the bias of its arm
 unplayed = generic("unplayed")  # unplayed(fit, arm) -> whether the bias of the arm is unidentified
-# exact_leverages(fit, products, strength) -> (K,) z' (G^-1 + strength G^-2) z, from centred contexts times the root.
+# exact_leverages(fit, products, arms, strength) -> (R,) z' (G^-1 + strength G^-2) z, from centred rows times the root.
 # If the rows do not span the space, G^-1 z is one of many solutions, and with biases not the shortest: maybe too wide.
 exact_leverages = generic("exact_leverages")
 
@@ -68,13 +68,13 @@ def centred_joint(fit: Joint, arm, x):
 
 
 @compiled
-def centred_rows(fit, contexts):
-    """(K, d) the context of every arm after elimination of its bias."""
+def centred_rows(fit, contexts, arms):
+    """(R, d) every row after elimination of the bias of its arm."""
     rows = np.empty_like(contexts)
-    for arm in range(contexts.shape[0]):
-        row = centred(fit, arm, contexts[arm])
+    for i in range(contexts.shape[0]):
+        row = centred(fit, arms[i], contexts[i])
         for j in range(row.size):
-            rows[arm, j] = row[j]
+            rows[i, j] = row[j]
     return rows
 
 
@@ -89,16 +89,16 @@ def unplayed_joint(fit: Joint, arm):
 
 
 @exact_leverages.register
-def exact_leverages_ridge(fit: Ridge, products, strength):
+def exact_leverages_ridge(fit: Ridge, products, arms, strength):
     solved = products @ fit.root.T  # G^-1 x
     found = np.empty(products.shape[0])
-    for arm in range(found.size):
-        found[arm] = dot(products[arm], products[arm]) + strength * dot(solved[arm], solved[arm])
+    for row in range(found.size):
+        found[row] = dot(products[row], products[row]) + strength * dot(solved[row], solved[row])
     return found
 
 
 @exact_leverages.register
-def exact_leverages_joint(fit: Joint, products, strength):
+def exact_leverages_joint(fit: Joint, products, arms, strength):
     solved = products @ fit.root.T  # the theta part of G^-1 z; the bias part follows
     shares = np.empty_like(fit.context_sum)
     for arm in range(shares.shape[0]):
@@ -106,11 +106,11 @@ def exact_leverages_joint(fit: Joint, products, strength):
             shares[arm, j] = -fit.context_sum[arm, j] / max(fit.weight[arm], 1.0)
     biases = solved @ shares.T
     found = np.empty(products.shape[0])
-    for arm in range(found.size):
-        own = 1.0 / max(fit.weight[arm], 1.0)
-        biases[arm, arm] += own
-        squares = dot(solved[arm], solved[arm]) + dot(biases[arm], biases[arm])
-        found[arm] = own + dot(products[arm], products[arm]) + strength * squares
+    for row in range(found.size):
+        own = 1.0 / max(fit.weight[arms[row]], 1.0)
+        biases[row, arms[row]] += own
+        squares = dot(solved[row], solved[row]) + dot(biases[row], biases[row])
+        found[row] = own + dot(products[row], products[row]) + strength * squares
     return found
 
 

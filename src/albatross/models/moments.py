@@ -66,6 +66,15 @@ def record(sums, arm, x, reward, n):
         sums.context_sum[arm, j] += n * x[j]
 
 
+def fold_moments(sums: Moments, arm: int, bias_strength: float) -> None:
+    """Settle what the plays of an arm say of theta under the prior of its bias, before its own sums are cleared."""
+    n = sums.pulls[arm]
+    if n > 0.0 and bias_strength > 0.0:
+        weight = 1.0 / (n * (1.0 + n / bias_strength))
+        sums.gram[:] += weight * np.outer(sums.context_sum[arm], sums.context_sum[arm])
+        sums.cross[:] += weight * sums.reward_sum[arm] * sums.context_sum[arm]
+
+
 @compiled
 def reduced(sums, bias_strength):
     """Return the normal equations (d, d) and (d,) of theta, with biases eliminated and without a ridge on theta."""
@@ -85,12 +94,13 @@ def reduced(sums, bias_strength):
 
 
 @compiled
-def means_under(sums, contexts, theta, bias_strength):
-    """(K,) estimated mean of every arm for this theta, with the biases that fit best."""
+def means_under(sums, contexts, arms, theta, bias_strength):
+    """(R,) estimated mean of every row for this theta, with the biases that fit best."""
     means = times(contexts, theta)
-    for arm in range(means.size):
+    for row in range(means.size):
+        arm = arms[row]
         unexplained = sums.reward_sum[arm] - dot(sums.context_sum[arm], theta)
-        means[arm] += unexplained / (sums.pulls[arm] + bias_strength)
+        means[row] += unexplained / (sums.pulls[arm] + bias_strength)
     return means
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from albatross import checks
 from albatross.compiling import compiled, generic
 from albatross.linalg.vectors import combined, dot, row_squares, times
+from albatross.picking import by_row
 
 
 class Ridge(NamedTuple):
@@ -62,7 +63,7 @@ def joint(n_arms: int, dim: int, *, strength: float = 1.0, bias_strength: float 
 
     >>> fit = joint(2, 1, bias_strength=1.0)
     >>> learn(fit, 0, np.array([1.0]), 3.0, 1)
-    >>> predict(fit, np.array([[1.0], [1.0]])).round(6).tolist()
+    >>> predict(fit, np.array([[1.0], [1.0]]), np.arange(2)).round(6).tolist()
     [2.0, 1.0]
     """
     checks.model_fits(dim, rows=n_arms + dim)
@@ -122,9 +123,10 @@ def refit(fit, V, b):
 # Verbs of both fits. They dispatch on the fit, so the code of a policy is the same with and without biases.
 learn = generic("learn")  # learn(fit, arm, x, reward, n): add n plays of x with total reward `reward`
 forget = generic("forget")  # forget(fit, strength): reset to V = strength I
-predict = generic("predict")  # predict(fit, contexts) -> (K,) estimated mean of every arm
-leverages = generic("leverages")  # leverages(fit, contexts) -> (K,) squared norm of every arm's features in V^-1
-perturb = generic("perturb")  # perturb(fit, contexts, scale, noise) -> (K,) means under a draw from N(., scale^2 V^-1)
+predict = generic("predict")  # predict(fit, contexts, arms) -> (R,) estimated mean of every row
+leverages = generic("leverages")  # leverages(fit, contexts, arms) -> (R,) squared norm of every row's features in V^-1
+# perturb(fit, contexts, arms, scale, noise) -> (R,) means under a draw from N(., scale^2 V^-1)
+perturb = generic("perturb")
 
 
 @learn.register
@@ -140,17 +142,17 @@ def forget_ridge(fit: Ridge, strength):
 
 
 @predict.register
-def predict_ridge(fit: Ridge, contexts):
+def predict_ridge(fit: Ridge, contexts, arms):
     return times(contexts, fit.theta)
 
 
 @leverages.register
-def leverages_ridge(fit: Ridge, contexts):
+def leverages_ridge(fit: Ridge, contexts, arms):
     return row_squares(contexts @ fit.root)
 
 
 @perturb.register
-def perturb_ridge(fit: Ridge, contexts, scale, noise):
+def perturb_ridge(fit: Ridge, contexts, arms, scale, noise):
     return times(contexts, fit.theta + scale * times(fit.root, noise))
 
 
@@ -178,6 +180,12 @@ def forget_joint(fit: Joint, strength):
     forget_theta(fit, strength)
 
 
+def fold_bias(fit: Joint | Ridge, arm: int, bias_strength: float) -> None:
+    """Drop the bias of an arm from ln det V, before its weight is that of an arm without plays again."""
+    if isinstance(fit, Joint) and fit.weight[arm] > bias_strength:
+        fit.log_det[0] -= math.log(fit.weight[arm] / (bias_strength or 1.0))
+
+
 @compiled
 def bias_estimates(fit):
     """(K,) mean reward of every arm minus the part explained by theta_hat; 0 for an arm without weight."""
@@ -189,23 +197,26 @@ def bias_estimates(fit):
 
 
 @predict.register
-def predict_joint(fit: Joint, contexts):
-    return bias_estimates(fit) + times(contexts, fit.theta)
+def predict_joint(fit: Joint, contexts, arms):
+    return by_row(bias_estimates(fit), arms) + times(contexts, fit.theta)
 
 
 @leverages.register
-def leverages_joint(fit: Joint, contexts):
+def leverages_joint(fit: Joint, contexts, arms):
     centred = np.empty_like(contexts)
-    for arm in range(contexts.shape[0]):
+    for row in range(arms.size):
         for j in range(contexts.shape[1]):
-            centred[arm, j] = contexts[arm, j] - fit.context_sum[arm, j] / fit.weight[arm]
-    return 1.0 / fit.weight + row_squares(centred @ fit.root)
+            centred[row, j] = contexts[row, j] - fit.context_sum[arms[row], j] / fit.weight[arms[row]]
+    found = row_squares(centred @ fit.root)
+    for row in range(arms.size):
+        found[row] += 1.0 / fit.weight[arms[row]]
+    return found
 
 
 @perturb.register
-def perturb_joint(fit: Joint, contexts, scale, noise):
+def perturb_joint(fit: Joint, contexts, arms, scale, noise):
     # Draw theta from its marginal, then the biases given theta: independent, with variance scale^2 / N_i.
     dim = contexts.shape[1]
     theta = fit.theta + scale * times(fit.root, noise[:dim])
     biases = (fit.reward_sum - times(fit.context_sum, theta)) / fit.weight
-    return biases + scale * noise[dim:] / np.sqrt(fit.weight) + times(contexts, theta)
+    return by_row(biases + scale * noise[dim:] / np.sqrt(fit.weight), arms) + times(contexts, theta)

@@ -13,13 +13,13 @@ _SMALLEST = 1e-40  # contexts up to 1e100 can still be squared and summed in suc
 
 @compiled
 def unit_of(offer):
-    """Return the root mean square length of the contexts of eligible arms."""
-    total, arms = 0.0, 0
-    for arm in range(offer.eligible.size):
-        if offer.eligible[arm]:
-            total += np.dot(offer.contexts[arm], offer.contexts[arm])
-            arms += 1
-    return usable(math.sqrt(total / arms))
+    """Root mean square length of the contexts of eligible rows."""
+    total, rows = 0.0, 0
+    for row in range(offer.eligible.size):
+        if offer.eligible[row]:
+            total += np.dot(offer.contexts[row], offer.contexts[row])
+            rows += 1
+    return usable(math.sqrt(total / rows))
 
 
 @compiled

@@ -66,6 +66,18 @@ def add_plays(totals, row, reward, n):
     totals.square[0] += n * reward * reward
 
 
+def fold_totals(fit: Joint | Ridge, totals: Totals, arm: int) -> None:
+    """Centre the plays of an arm in the sums over all plays: its bias is gone, and what they teach of theta stays."""
+    if isinstance(fit, Joint) and fit.context_sum[arm, 0] > 0.0:
+        plays, x, reward = fit.context_sum[arm, 0], fit.context_sum[arm, 1:], fit.reward_sum[arm]
+        totals.gram[1:, 1:] -= np.outer(x, x) / plays
+        totals.gram[0, 1:] -= x
+        totals.gram[1:, 0] -= x
+        totals.moment[1:] -= x * reward / plays
+        totals.moment[0] -= reward
+        totals.square[0] -= reward**2 / plays
+
+
 @compiled
 def plays_until_next_look(components, totals):
     """Return the number of plays until the next estimate, at least 1."""

@@ -36,7 +36,7 @@ from albatross.options import (
 )
 from albatross.picking import pick_uniformly
 from albatross.policies.arms.oful_plus import Estimator, OFULPlus, OFULPlusState, ball_radius
-from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, reset, resolve, select, update
+from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, reset, resolve, score, select, update
 
 _EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
 _ENOUGH_EPOCHS = 54  # 2^53 rounds and more
@@ -157,11 +157,17 @@ def epoch_policy(policy, clock, norm_bounds):
 @select.register
 def select_alb_norm(policy: ALBNorm, state, offer, noise):
     if exploring(policy, state.clock):
-        arm, propensity = state.clock[_ARM], 1.0
-        if not offer.eligible[arm]:
-            arm, propensity = pick_uniformly(offer.eligible, noise[0])
-        return Choice(arm, offer.contexts[arm], np.inf, np.inf, propensity, np.empty(0))
+        for row in range(offer.arms.size):
+            if offer.eligible[row] and offer.arms[row] == state.clock[_ARM]:
+                return Choice(row, offer.contexts[row], np.inf, np.inf, 1.0, np.empty(0))
+        row, propensity = pick_uniformly(offer.eligible, noise[0])
+        return Choice(row, offer.contexts[row], np.inf, np.inf, propensity, np.empty(0))
     return select(epoch_policy(policy, state.clock, state.norm_bounds), state.inner, offer, noise[:0])
+
+
+@score.register
+def score_alb_norm(policy: ALBNorm, state, offer, noise):
+    return score(epoch_policy(policy, state.clock, state.norm_bounds), state.inner, offer, noise[:0])
 
 
 @update.register

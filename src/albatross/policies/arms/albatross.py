@@ -29,6 +29,7 @@ from albatross.models.certificate import Certificate, NoCertificate, new_certifi
 from albatross.models.ridge import Joint, Ridge, learn, leverages, predict
 from albatross.models.units import unit_of, usable, with_constant
 from albatross.models.variance_components import (
+    BIAS_RIDGE,
     IN_USE,
     NEXT,
     NOISE,
@@ -36,15 +37,28 @@ from albatross.models.variance_components import (
     add_plays,
     first_components,
     first_fit,
+    fold_totals,
     no_totals,
     plays_until_next_look,
     reestimate,
 )
 from albatross.options import Flag, Positive, Probability, Ties, parameters, policy
-from albatross.picking import pick_best, tie_priority
+from albatross.picking import by_row, pick_best, tie_priority
 from albatross.policies.arms.albatross_findings import describe_albatross
 from albatross.policies.arms.safeguard import Safeguard, Trust, guarded, note_size
-from albatross.protocol import Choice, check_tags, diagnostics, init, resolve, select, tag_size, update
+from albatross.protocol import (
+    Choice,
+    check_tags,
+    diagnostics,
+    fold_arm,
+    init,
+    open_arm,
+    resolve,
+    score,
+    select,
+    tag_size,
+    update,
+)
 
 _UNIT, _FIRST_REWARD = 0, 1  # places in the origin
 
@@ -122,22 +136,39 @@ def noise_sd(policy, state):
     return policy.sigma if policy.sigma > 0.0 else math.sqrt(state.components[NOISE])
 
 
-@select.register
-def select_albatross(policy: Albatross, state, offer, noise):
-    unit = state.origin[_UNIT] if state.origin[_UNIT] > 0.0 else unit_of(offer)
-    rows = with_constant(offer.contexts, unit)
-    means = predict(state.fit, rows)
-    h = leverages(state.fit, rows)
+@compiled
+def unit_for(state, offer):
+    """The unit of the contexts: that of the first reward's offer, or of this one before there is a reward."""
+    return state.origin[_UNIT] if state.origin[_UNIT] > 0.0 else unit_of(offer)
+
+
+@compiled
+def estimates(state, offer, rows):
+    """(R,) means of the rows [1, x / unit], and their bonuses."""
+    h = leverages(state.fit, rows, offer.arms)
     # What pending plays of an arm will teach is known without their rewards; else all decisions until these come would
     # be for one arm.
-    widths = bonuses(state, h / (1.0 + offer.pending * h))
-    arm = pick_best(means + widths, offer, state.priority)
-    arm, note = guarded(policy.safeguard, state, offer, rows, means, arm, noise_sd(policy, state))
+    return predict(state.fit, rows, offer.arms), bonuses(state, h / (1.0 + by_row(offer.pending, offer.arms) * h))
+
+
+@score.register
+def score_albatross(policy: Albatross, state, offer, noise):
+    means, widths = estimates(state, offer, with_constant(offer.contexts, unit_for(state, offer)))
+    return means + state.origin[_FIRST_REWARD] + widths, widths
+
+
+@select.register
+def select_albatross(policy: Albatross, state, offer, noise):
+    unit = unit_for(state, offer)
+    rows = with_constant(offer.contexts, unit)
+    means, widths = estimates(state, offer, rows)
+    row = pick_best(means + widths, offer, state.priority)
+    row, note = guarded(policy.safeguard, state, offer, rows, means, row, noise_sd(policy, state))
     tag = np.empty(1 + note.size)
     tag[0] = unit
     for k in range(note.size):
         tag[1 + k] = note[k]
-    return Choice(arm, offer.contexts[arm], means[arm] + widths[arm], widths[arm], 1.0, tag)
+    return Choice(row, offer.contexts[row], means[row] + widths[row], widths[row], 1.0, tag)
 
 
 @update.register
@@ -160,6 +191,17 @@ def update_albatross(policy: Albatross, state, choice, reward, n):
         if state.totals.gram[0, 0] >= state.components[NEXT]:
             reestimate(state.fit, state.totals, state.components, policy.sigma)
         n -= plays
+
+
+@open_arm.register
+def open_arm_albatross(policy: Albatross, state, arm):
+    if policy.biases:
+        state.fit.weight[arm] = state.components[BIAS_RIDGE]
+
+
+@fold_arm.register
+def fold_arm_albatross(policy: Albatross, state, arm):
+    fold_totals(state.fit, state.totals, arm)
 
 
 @check_tags.register

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from albatross.models.moments import Moments, likeliest_ridge, moments, reduced, settle
+from albatross.models.moments import Moments, fold_moments, likeliest_ridge, moments, reduced, settle
 from albatross.models.ridge import Joint, Ridge, joint, ridge
 from albatross.options import Flag, Positive, Ties, parameters, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit
 from albatross.policies.arms.lints import Sampling
 from albatross.policies.arms.schedule import OnSchedule, refit
-from albatross.protocol import diagnostics, init, resolve
+from albatross.protocol import diagnostics, fold_arm, init, resolve
 
 
 @policy
@@ -69,6 +69,11 @@ def refit_eb_lints(policy: EBLinTS, state):
     coordinates = basis.T @ cross
     state.strength[0] = likeliest_ridge(spectrum, coordinates, policy.sigma)
     settle(state.fit, spectrum + state.strength[0], basis, cross)
+
+
+@fold_arm.register
+def fold_arm_eb_lints(policy: EBLinTS, state, arm):
+    fold_moments(state.sums, arm, policy.bias_ridge)
 
 
 @diagnostics.register

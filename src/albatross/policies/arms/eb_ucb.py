@@ -19,12 +19,12 @@ import numpy as np
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
 from albatross.models.ellipsoid import estimate_norm, widest
-from albatross.models.ridge import Joint, Ridge
+from albatross.models.ridge import Joint, Ridge, fold_bias
 from albatross.options import Flag, Positive, Probability, Ties, Whole, parameters, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit, learn_play, new_fit, optimistic
 from albatross.policies.arms.schedule import learn_on_schedule, observe, refit
-from albatross.protocol import diagnostics, init, resolve, score, update
+from albatross.protocol import diagnostics, fold_arm, init, resolve, score, update
 
 LATEST, SMALLEST = 0, 1  # places in the bounds
 
@@ -83,7 +83,7 @@ def current_radius(policy, state):
 
 @score.register
 def score_eb_ucb(policy: EBUCB, state, offer, noise):
-    return optimistic(state.fit, offer.contexts, current_radius(policy, state))
+    return optimistic(state.fit, offer, current_radius(policy, state))
 
 
 @observe.register
@@ -103,6 +103,11 @@ def refit_eb_ucb(policy: EBUCB, state):
 @update.register
 def update_eb_ucb(policy: EBUCB, state, choice, reward, n):
     learn_on_schedule(policy, state, state.pulls, choice, reward, n)
+
+
+@fold_arm.register
+def fold_arm_eb_ucb(policy: EBUCB, state, arm):
+    fold_bias(state.fit, arm, policy.ridge)
 
 
 @diagnostics.register

@@ -32,4 +32,4 @@ class Greedy(OnRidge):
 
 @score.register
 def score_greedy(policy: Greedy, state, offer, noise):
-    return predict(state.fit, offer.contexts), np.zeros(offer.eligible.size)
+    return predict(state.fit, offer.contexts, offer.arms), np.zeros(offer.eligible.size)

@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from albatross.models.moments import means_under, record
+from albatross.models.moments import fold_moments, means_under, record
 from albatross.options import parameters
 from albatross.policies.arms.schedule import OnSchedule, observe
-from albatross.protocol import diagnostics, resolve, score
+from albatross.protocol import diagnostics, fold_arm, resolve, score
 
 
 class GreedyLasso(OnSchedule):
@@ -30,12 +30,18 @@ def resolve_greedy_lasso(policy: GreedyLasso, n_arms, dim, horizon):
 
 @score.register
 def score_greedy_lasso(policy: GreedyLasso, state, offer, noise):
-    return means_under(state.sums, offer.contexts, state.theta, policy.bias_ridge), np.zeros(state.priority.size)
+    means = means_under(state.sums, offer.contexts, offer.arms, state.theta, policy.bias_ridge)
+    return means, np.zeros(means.size)
 
 
 @observe.register
 def observe_greedy_lasso(policy: GreedyLasso, state, choice, reward, n):
     record(state.sums, choice.arm, choice.action, reward, n)
+
+
+@fold_arm.register
+def fold_arm_greedy_lasso(policy: GreedyLasso, state, arm):
+    fold_moments(state.sums, arm, policy.bias_ridge)
 
 
 @diagnostics.register

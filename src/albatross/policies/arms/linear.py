@@ -7,9 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
-from albatross.models.ridge import Joint, Ridge, bias_estimates, forget, joint, learn, leverages, predict, ridge
+from albatross.models.ridge import (
+    Joint,
+    Ridge,
+    bias_estimates,
+    fold_bias,
+    forget,
+    joint,
+    learn,
+    leverages,
+    predict,
+    ridge,
+)
 from albatross.picking import tie_priority
-from albatross.protocol import diagnostics, init, reset, update
+from albatross.protocol import diagnostics, fold_arm, init, reset, update
 
 
 class OnRidge:
@@ -48,6 +59,11 @@ def reset_on_ridge(policy: OnRidge, state):
     state.pulls.fill(0.0)
 
 
+@fold_arm.register
+def fold_arm_on_ridge(policy: OnRidge, state, arm):
+    fold_bias(state.fit, arm, policy.ridge)
+
+
 @diagnostics.register
 def diagnostics_on_ridge(policy: OnRidge, state):
     return describe_fit(state.fit, state.pulls)
@@ -61,10 +77,10 @@ def learn_play(state, choice, reward, n):
 
 
 @compiled
-def optimistic(fit, contexts, reach):
-    """(K,) the largest mean of every arm within `reach` of the estimate in the norm of V, and the bonus in it."""
-    widths = reach * np.sqrt(leverages(fit, contexts))
-    return predict(fit, contexts) + widths, widths
+def optimistic(fit, offer, reach):
+    """(R,) the highest mean of every row within `reach` of the estimate in the norm of V, and its part above it."""
+    widths = reach * np.sqrt(leverages(fit, offer.contexts, offer.arms))
+    return predict(fit, offer.contexts, offer.arms) + widths, widths
 
 
 def describe_fit(fit: Joint | Ridge, pulls: np.ndarray) -> dict[str, Any]:

@@ -43,5 +43,5 @@ def noise_size_sampling(policy: Sampling, n_arms, dim):
 
 @score.register
 def score_sampling(policy: Sampling, state, offer, noise):
-    drawn = perturb(state.fit, offer.contexts, policy.sigma, noise)
-    return drawn, drawn - predict(state.fit, offer.contexts)
+    drawn = perturb(state.fit, offer.contexts, offer.arms, policy.sigma, noise)
+    return drawn, drawn - predict(state.fit, offer.contexts, offer.arms)

@@ -30,4 +30,4 @@ class LinUCB(OnRidge):
 
 @score.register
 def score_linucb(policy: LinUCB, state, offer, noise):
-    return optimistic(state.fit, offer.contexts, policy.alpha)
+    return optimistic(state.fit, offer, policy.alpha)

@@ -17,13 +17,13 @@ import numpy as np
 
 from albatross.compiling import compiled
 from albatross.confidence import ellipsoid_radius
-from albatross.models.moments import Moments, moments, rebuild
-from albatross.models.ridge import Joint, Ridge
+from albatross.models.moments import Moments, fold_moments, moments, rebuild
+from albatross.models.ridge import Joint, Ridge, fold_bias
 from albatross.options import Flag, Positive, Probability, Ties, derived, parameters, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit, new_fit, optimistic
 from albatross.policies.arms.schedule import OnSchedule, refit
-from albatross.protocol import diagnostics, init, resolve, score
+from albatross.protocol import diagnostics, fold_arm, init, open_arm, resolve, score
 
 
 @policy
@@ -72,19 +72,37 @@ def norm_agnostic_radius(policy, state):
     return ellipsoid_radius(state.fit.log_det[0], policy.price, delta, policy.sigma, 1.0)
 
 
+@compiled
+def current_ridge(policy, state):
+    """The ridge since the last refit."""
+    return policy.first_ridge / state.t[0] ** policy.decay
+
+
 @score.register
 def score_na_oful(policy: NAOFUL, state, offer, noise):
-    return optimistic(state.fit, offer.contexts, norm_agnostic_radius(policy, state))
+    return optimistic(state.fit, offer, norm_agnostic_radius(policy, state))
 
 
 @refit.register
 def refit_na_oful(policy: NAOFUL, state):
     state.t[0] = state.sums.pulls.sum() + 1.0
-    rebuild(state.fit, state.sums, policy.first_ridge / state.t[0] ** policy.decay)
+    rebuild(state.fit, state.sums, current_ridge(policy, state))
+
+
+@fold_arm.register
+def fold_arm_na_oful(policy: NAOFUL, state, arm):
+    fold_moments(state.sums, arm, current_ridge(policy, state))
+    fold_bias(state.fit, arm, current_ridge(policy, state))
+
+
+@open_arm.register
+def open_arm_na_oful(policy: NAOFUL, state, arm):
+    if policy.biases:
+        state.fit.weight[arm] = current_ridge(policy, state)
 
 
 @diagnostics.register
 def diagnostics_na_oful(policy: NAOFUL, state):
     fitted = describe_fit(state.fit, state.sums.pulls)
-    ridge = policy.first_ridge / float(state.t[0]) ** policy.decay
+    ridge = float(current_ridge(policy, state))
     return {**fitted, "radius": norm_agnostic_radius(policy, state), "ridge": ridge}

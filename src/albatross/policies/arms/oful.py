@@ -40,7 +40,7 @@ def oful_radius(policy, state):
 
 @score.register
 def score_oful(policy: OFUL, state, offer, noise):
-    return optimistic(state.fit, offer.contexts, oful_radius(policy, state))
+    return optimistic(state.fit, offer, oful_radius(policy, state))
 
 
 @diagnostics.register

@@ -18,11 +18,11 @@ import numpy as np
 
 from albatross import checks
 from albatross.compiling import compiled, generic
-from albatross.confidence import FORMS, Form, bias_width, bias_widths, radius
+from albatross.confidence import FORMS, Form, arms_in_play, bias_width, bias_widths, radius
 from albatross.linalg.vectors import dot, norm
 from albatross.models.ridge import Joint, absorb, bias_estimates, forget, forget_theta, joint, learn, ridge
 from albatross.options import AtLeastZero, Positive, Probability, Rounds, Ties, one_of, parameters, policy
-from albatross.picking import tie_priority
+from albatross.picking import by_row, tie_priority
 from albatross.protocol import diagnostics, init, reset, resolve, score, update
 
 Estimator = Annotated[str, one_of("centered", "paper")]
@@ -111,7 +111,9 @@ def absorb_play_paper(fit: Residual, policy, arm, x, reward):
     fit.reward_sum[arm] += reward
     if not forced:
         count = fit.weight[arm]
-        width = bias_width(policy.form, count, policy.norm_bound, policy.delta, policy.sigma, fit.weight.size, x.size)
+        width = bias_width(
+            policy.form, count, policy.norm_bound, policy.delta, policy.sigma, arms_in_play(fit.weight), x.size
+        )
         optimistic_bias = fit.reward_sum[arm] / count + width  # mu~ right after this play, never revised
         absorb(fit, x, reward - optimistic_bias)
 
@@ -125,7 +127,7 @@ def forget_paper(fit: Residual, strength):
 @compiled
 def ball_radius(policy, state):
     """Return K_delta(b, n, T~), the largest distance of theta* from theta_hat."""
-    n_arms, dim, n = state.fit.weight.size, state.fit.theta.size, state.plays[0]
+    n_arms, dim, n = arms_in_play(state.fit.weight), state.fit.theta.size, state.plays[0]
     delta, sigma = policy.delta, policy.sigma
     return radius(policy.form, policy.norm_bound, n, policy.horizon, delta, sigma, n_arms, dim, policy.rho_min)
 
@@ -133,12 +135,13 @@ def ball_radius(policy, state):
 @score.register
 def score_oful_plus(policy: OFULPlus, state, offer, noise):
     fit, dim = state.fit, offer.contexts.shape[1]
-    scores, reach = biases(fit), ball_radius(policy, state)
-    widths = bias_widths(policy.form, fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
-    for arm in range(scores.size):
-        x = offer.contexts[arm]
-        widths[arm] += reach * norm(x)
-        scores[arm] += dot(x, fit.theta) + widths[arm]
+    reach = ball_radius(policy, state)
+    of_arms = bias_widths(policy.form, fit.weight, policy.norm_bound, policy.delta, policy.sigma, dim)
+    scores, widths = by_row(biases(fit), offer.arms), by_row(of_arms, offer.arms)
+    for row in range(scores.size):
+        x = offer.contexts[row]
+        widths[row] += reach * norm(x)
+        scores[row] += dot(x, fit.theta) + widths[row]
     return scores, widths
 
 

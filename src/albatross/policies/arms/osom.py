@@ -31,7 +31,7 @@ from albatross.compiling import compiled
 from albatross.confidence import Appendix, bias_widths, burn_in
 from albatross.linalg.vectors import norm, row_norms, times
 from albatross.options import derived, one_of, parameters, policy
-from albatross.picking import pick_best
+from albatross.picking import by_row, pick_best
 from albatross.policies.arms.oful_plus import EuclideanBall, OFULPlus, OFULPlusState, ball_radius, biases
 from albatross.protocol import Choice, check_state, diagnostics, init, resolve, select, tag_size, update
 
@@ -87,10 +87,11 @@ def tag_size_osom(policy: OSOM):
 @select.register
 def select_osom(policy: OSOM, state, offer, noise):
     fit, ball = state.complex.fit, policy.ball
-    bonus = bias_widths(policy.arm_widths, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    of_arms = bias_widths(policy.arm_widths, fit.weight, 0.0, ball.delta, ball.sigma, offer.contexts.shape[1])
+    bonus = by_row(of_arms, offer.arms)
     reach = ball_radius(ball, state.complex) * row_norms(offer.contexts)
-    simple = fit.reward_sum / np.maximum(fit.weight, 1.0) + bonus
-    optimistic = biases(fit) + times(offer.contexts, fit.theta) + bonus + reach
+    simple = by_row(fit.reward_sum / np.maximum(fit.weight, 1.0), offer.arms) + bonus
+    optimistic = by_row(biases(fit), offer.arms) + times(offer.contexts, fit.theta) + bonus + reach
 
     simple_arm = pick_best(simple, offer, state.complex.priority)
     complex_arm = pick_best(optimistic, offer, state.complex.priority)

@@ -43,48 +43,48 @@ def note_size(guard: Any) -> int:
     return _PLACES if isinstance(guard, Safeguard) else 0
 
 
-# guarded(guard, state, offer, rows, means, arm, sigma) -> the arm to play instead of `arm`, what to add to the account
+# guarded(guard, state, offer, rows, means, row, sigma) -> the row to play instead of `row`, what to add to the account
 guarded = generic("guarded")
 
 
 @guarded.register
-def guarded_trust(guard: Trust, state, offer, rows, means, arm, sigma):
-    return arm, np.empty(0)
+def guarded_trust(guard: Trust, state, offer, rows, means, row, sigma):
+    return row, np.empty(0)
 
 
 @guarded.register
-def guarded_safeguard(guard: Safeguard, state, offer, rows, means, arm, sigma):
+def guarded_safeguard(guard: Safeguard, state, offer, rows, means, row, sigma):
     certificate, played = state.certificate, state.totals.gram[0, 0]
     note = np.zeros(_PLACES)
-    found = estimates(certificate, rows, guard.delta, sigma)
-    unidentified = Offer(offer.contexts, offer.eligible & (found.widths == np.inf), offer.pending, -1)
+    found = estimates(certificate, rows, offer.arms, guard.delta, sigma)
+    unidentified = Offer(offer.contexts, offer.eligible & (found.widths == np.inf), offer.pending, -1, offer.arms)
     unknown = pick_best(means, unidentified, state.priority)
     if unknown >= 0:
         note[_UNIDENTIFIED] = 1.0
-        if found.widths[arm] < np.inf and state.account[_FORCED] < 0.5 * math.sqrt(played):
+        if found.widths[row] < np.inf and state.account[_FORCED] < 0.5 * math.sqrt(played):
             note[_FORCED] = 1.0
             return unknown, note
-        return arm, note
+        return row, note
     optimistic = pick_best(found.centres + found.widths, offer, state.priority)
-    if arm != optimistic:
-        gap = certified_gap(certificate, found, offer.eligible, arm, kappas(certificate, guard.delta), sigma)
+    if row != optimistic:
+        gap = certified_gap(certificate, found, offer.eligible, row, kappas(certificate, guard.delta), sigma)
         if state.account[_SPENT] + gap <= 2.0 * cost_of_optimism(certificate, guard.delta, sigma, played + 1.0):
             note[_SPENT] = note[_CERTIFIED] = gap
-            return arm, note
+            return row, note
         note[_FALLBACKS] = 1.0
     note[_CERTIFIED] = 2.0 * found.widths[optimistic]
     return optimistic, note
 
 
 @compiled
-def certified_gap(certificate, found, eligible, arm, kappa, sigma):
-    """Return the most by which another arm may be better."""
+def certified_gap(certificate, found, eligible, row, kappa, sigma):
+    """Return the most by which another row may be better."""
     gap = 0.0
     for other in range(eligible.size):
-        if eligible[other] and other != arm:
-            width = half_width_of_difference(certificate, found, other, arm, kappa, sigma)
-            width = min(width, found.widths[other] + found.widths[arm])
-            gap = max(gap, found.centres[other] - found.centres[arm] + width)
+        if eligible[other] and other != row:
+            width = half_width_of_difference(certificate, found, other, row, kappa, sigma)
+            width = min(width, found.widths[other] + found.widths[row])
+            gap = max(gap, found.centres[other] - found.centres[row] + width)
     return gap
 
 

@@ -22,12 +22,12 @@ from albatross.confidence import ellipsoid_radius
 from albatross.linalg.vectors import dot
 from albatross.models.ellipsoid import centred, centred_rows, exact_half_axis, exact_leverages, unplayed
 from albatross.models.moments import Moments, moments, record, reduced, settle
-from albatross.models.ridge import Joint, Ridge, joint, learn, predict, ridge
+from albatross.models.ridge import Joint, Ridge, fold_bias, joint, learn, predict, ridge
 from albatross.options import Flag, Positive, Probability, Ties, policy
 from albatross.picking import tie_priority
 from albatross.policies.arms.linear import describe_fit, new_fit
 from albatross.policies.arms.schedule import OnSchedule, observe, refit
-from albatross.protocol import check_state, diagnostics, init, score
+from albatross.protocol import check_state, diagnostics, fold_arm, init, score
 
 _LEAST = 1.0 / checks.LARGEST  # squared length: the largest contexts, squared and divided by it, are finite
 
@@ -74,17 +74,18 @@ def norm_free_radius(policy, state):
 
 @score.register
 def score_sf_oful(policy: SFOFUL, state, offer, noise):
-    products = centred_rows(state.exact, offer.contexts) @ state.exact.root
+    products = centred_rows(state.exact, offer.contexts, offer.arms) @ state.exact.root
     outside = np.zeros(offer.eligible.size)
-    for arm in range(outside.size):
+    for row in range(outside.size):
         for j in range(int(state.unseen[0])):
-            outside[arm] += products[arm, j] ** 2
-            products[arm, j] = 0.0
-    widths = norm_free_radius(policy, state) * np.sqrt(exact_leverages(state.exact, products, policy.ridge))
-    for arm in range(outside.size):
-        if outside[arm] > state.unseen[1] or unplayed(state.exact, arm):
-            widths[arm] = np.inf
-    return predict(state.exact, offer.contexts) + widths, widths
+            outside[row] += products[row, j] ** 2
+            products[row, j] = 0.0
+    squares = exact_leverages(state.exact, products, offer.arms, policy.ridge)
+    widths = norm_free_radius(policy, state) * np.sqrt(squares)
+    for row in range(outside.size):
+        if outside[row] > state.unseen[1] or unplayed(state.exact, offer.arms[row]):
+            widths[row] = np.inf
+    return predict(state.exact, offer.contexts, offer.arms) + widths, widths
 
 
 @compiled
@@ -122,6 +123,11 @@ def refit_sf_oful(policy: SFOFUL, state):
 @check_state.register
 def check_state_sf_oful(policy: SFOFUL, state):
     checks.indices("unseen", state.unseen[..., 0], state.exact.root.shape[-1])
+
+
+@fold_arm.register
+def fold_arm_sf_oful(policy: SFOFUL, state, arm):
+    fold_bias(state.ridged, arm, policy.ridge)
 
 
 @diagnostics.register

@@ -19,6 +19,7 @@ from albatross import checks
 from albatross.compiling import compiled
 from albatross.models.arm_means import count_play, describe_means, means, no_plays
 from albatross.options import Rounds, Ties, derived, parameters, policy
+from albatross.picking import by_row
 from albatross.protocol import check_state, diagnostics, init, resolve, score, update
 
 
@@ -75,7 +76,7 @@ def score_successive_rejects(policy: SuccessiveRejects, state, offer, noise):
             scores[arm] = 1.0 / (1.0 + state.counts[arm] + offer.pending[arm])
         else:
             scores[arm] = state.dropped[arm] - scores.size
-    return scores, np.zeros(scores.size)
+    return by_row(scores, offer.arms), np.zeros(offer.arms.size)
 
 
 @compiled

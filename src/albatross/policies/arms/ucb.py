@@ -9,6 +9,7 @@ from __future__ import annotations
 from albatross.confidence import FORMS, Form, bias_widths
 from albatross.models.arm_means import means
 from albatross.options import Positive, Probability, Ties, parameters, policy
+from albatross.picking import by_row
 from albatross.policies.arms.means import OnMeans
 from albatross.protocol import resolve, score
 
@@ -37,4 +38,4 @@ def resolve_ucb(policy: UCB, n_arms, dim, horizon):
 def score_ucb(policy: UCB, state, offer, noise):
     dim = offer.contexts.shape[1]
     widths = bias_widths(policy.form, state.counts, 0.0, policy.delta, policy.sigma, dim)
-    return means(state) + widths, widths
+    return by_row(means(state) + widths, offer.arms), by_row(widths, offer.arms)

@@ -9,6 +9,7 @@ import numpy as np
 
 from albatross.models.arm_means import means
 from albatross.options import Positive, Ties, policy
+from albatross.picking import by_row
 from albatross.policies.arms.means import OnMeans
 from albatross.protocol import score
 
@@ -35,4 +36,4 @@ def score_ucb1(policy: UCB1, state, offer, noise):
     for arm in range(widths.size):
         plays = state.counts[arm]
         widths[arm] = policy.scale * np.sqrt(2.0 * np.log(t) / plays) if plays > 0.0 else np.inf
-    return means(state) + widths, widths
+    return by_row(means(state) + widths, offer.arms), by_row(widths, offer.arms)

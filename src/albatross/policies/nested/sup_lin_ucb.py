@@ -91,7 +91,8 @@ def fit_of(state, stage):
 @estimate_stage.register
 def estimate_ridge(policy: SupLinUCB, state, stage, contexts):
     fit = fit_of(state, stage)
-    return predict(fit, contexts), policy.scale * np.sqrt(leverages(fit, contexts))
+    arms = np.empty(0, np.int64)  # there are no biases
+    return predict(fit, contexts, arms), policy.scale * np.sqrt(leverages(fit, contexts, arms))
 
 
 @learn_stage.register

@@ -1,0 +1,299 @@
+"""Features: a declared schema that turns records into contexts, one named coordinate at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from itertools import product
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from albatross import checks
+from albatross.checks import shown
+from albatross.features.encoding import Plan, fill
+from albatross.features.kinds import KINDS, Category, Feature, Number, Whose
+from albatross.frames import columns_of, is_frame
+from albatross.store.files import replacing
+
+MOST_COORDINATES = 10_000
+
+
+class Features:
+    """Named features and products of two of them. `encode` returns the contexts of all arms.
+
+    `names` lists the coordinates, `dim` is their number. `missing` counts the missing values of every feature so far;
+    each was encoded as 0.
+
+    Scaling is declared, never learnt while playing: theta would change its meaning. A feature of the situation is the
+    same for all arms: only its product with a feature of the arm changes which of them is best.
+
+    >>> features = Features(
+    ...     {
+    ...         "topic": Category(values=["sport", "politics"]),
+    ...         "age": Number(mean=12.0, sd=6.0),
+    ...         "device": Category(values=["phone", "desktop"], of="situation"),
+    ...     },
+    ...     products=[("topic", "device")],
+    ... )
+    >>> articles = [{"topic": "sport", "age": 18.0}, {"topic": "politics", "age": 6.0}]
+    >>> features.encode({"device": "phone"}, articles)[:, :5].tolist()
+    [[1.0, 0.0, 1.0, 1.0, 0.0], [0.0, 1.0, -1.0, 1.0, 0.0]]
+    >>> features.names[2:6]
+    ('age', 'device=phone', 'device=desktop', 'topic=sport * device=phone')
+    """
+
+    def __init__(self, schema: Mapping[str, Feature], *, products: Iterable[Sequence[str]] = ()) -> None:
+        self.schema = dict(schema)
+        self.products = tuple(map(tuple, products))
+        _check_schema(self.schema, self.products)
+        self._own: dict[str, list[str]] = {"arm": [], "situation": []}
+        for name, feature in self.schema.items():
+            self._own[feature.of].append(name)
+        blocks = {name: feature.coordinates(name) for name, feature in self.schema.items()}
+        self._places: dict[str, slice] = {}
+        names: list[str] = []
+        for name, block in blocks.items():
+            self._places[name] = slice(len(names), len(names) + len(block))
+            names += block
+        for left, right in self.products:
+            names += [f"{one} * {other}" for one, other in product(blocks[left], blocks[right])]
+        if len(names) > MOST_COORDINATES:
+            raise ValueError(f"the schema has {len(names)} coordinates, but at most {MOST_COORDINATES} are allowed")
+        self.names = tuple(names)
+        self.missing = dict.fromkeys(self.schema, 0)
+        self._names_of_rows, self._plan = self._planned()
+        empty = np.empty((0, 1))
+        self._fill = fill.prepared(self._plan, empty, empty, empty, np.zeros(0, np.int64))
+
+    def _planned(self) -> tuple[list[str], Plan]:
+        """Return the feature of every row of raw values, and what compiled code needs to know."""
+        names: list[str] = []
+        rows: list[tuple[float, ...]] = []
+        for name in (*self._own["arm"], *self._own["situation"]):
+            feature, place = self.schema[name], self._places[name]
+            if isinstance(feature, Category):
+                rows.append((place.start, place.stop - place.start, 0.0, 1.0))
+            elif isinstance(feature, Number):
+                rows.append((place.start, 0, feature.mean, feature.sd))
+            else:
+                rows += [(start, 0, 0.0, 1.0) for start in range(place.start, place.stop)]
+            names += [name] * (len(rows) - len(names))
+        sides = [[self._places[name] for name in pair] for pair in self.products]
+        products = [(one.start, one.stop - one.start, other.start, other.stop - other.start) for one, other in sides]
+        return names, Plan(np.array(rows, float), np.array(products, np.int64).reshape(-1, 4))
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Features({self.schema}, products={list(self.products)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Features) and (self.schema, self.products) == (other.schema, other.products)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.schema.items()), self.products))
+
+    # ------------------------------------------------------------------------------------------------------- encoding
+
+    def encode(self, situation: Mapping[str, Any] | None, arms: Any) -> np.ndarray:
+        """Return the contexts (K, d) of K arms in one situation.
+
+        `arms` is a list of dicts, a dict of dicts, a NumPy record array or a data frame, with one record per arm. A
+        value that is absent, None or NaN is encoded as 0 and counted in `missing`. Unknown names, wrong types and
+        values that a category does not list are errors.
+        """
+        given = {} if situation is None else situation
+        if not isinstance(given, Mapping):
+            raise ValueError(f"situation must be a dict of its features, not {shown(situation)}")
+        return self._encoded(self._columns("arm", arms), self._columns("situation", [given]))
+
+    def encode_rows(self, situations: Any, arms: Any) -> np.ndarray:
+        """Return contexts (n, d): one situation and one arm per row, each a list of dicts or a data frame."""
+        of_arms, of_situations = self._columns("arm", arms), self._columns("situation", situations)
+        if of_arms[0] != of_situations[0]:
+            raise ValueError(f"{of_situations[0]} situations do not match {of_arms[0]} arms: one of each per row")
+        return self._encoded(of_arms, of_situations)
+
+    def _encoded(self, of_arms: _Columns, of_situations: _Columns) -> np.ndarray:
+        contexts = np.empty((of_arms[0], self.dim))
+        missing = np.zeros(len(self._names_of_rows), np.int64)
+        raw = [self._raw(*columns) for columns in (of_arms, of_situations)]
+        wrong = self._fill(self._plan, *raw, contexts, missing)
+        if wrong >= 0:
+            self._refuse_number(self._names_of_rows[wrong], of_arms, of_situations)
+        if missing.any():  # only now: a refused call counts nothing
+            for name, count in dict(zip(self._names_of_rows, missing.tolist(), strict=True)).items():  # vectors once
+                self.missing[name] += count
+        return contexts
+
+    def _raw(self, n: int, columns: list[tuple[str, Sequence[Any]]]) -> np.ndarray:
+        rows = array("d")
+        for name, values in columns:
+            try:
+                rows.extend(self.schema[name].raw(name, values))
+            except OverflowError:  # an integer that no float can hold
+                self._refuse_number(name, (n, columns))
+        return np.frombuffer(rows).reshape(-1, n) if rows else np.empty((0, n))
+
+    def _refuse_number(self, name: str, *given: _Columns) -> NoReturn:
+        values = next(values for _, columns in given for each, values in columns if each == name)
+        wrong = next(value for value in values if isinstance(value, int | float) and abs(value) > checks.LARGEST)
+        raise ValueError(f"{name} must be a number of at most {checks.LARGEST:g} in size, not {shown(wrong)}")
+
+    def _columns(self, whose: Whose, records: Any) -> _Columns:
+        """Return the number of records, and names and values of the features that they have."""
+        names = self._own[whose]
+        if is_frame(records):
+            found = columns_of(records)
+            unknown = [name for name in found if name not in names]
+            if unknown:
+                raise ValueError(self._unknown(unknown[0], whose))
+            n = len(next(iter(found.values()), ()))
+            return n, [(name, found.get(name, [None] * n)) for name in names]
+        records = _listed(records, whose)
+        try:
+            if names and set(map(len, records)) == {len(names)}:  # all there, nothing unknown: the common case
+                rows = map(itemgetter(*names), records)
+                columns: Any = zip(*rows, strict=True) if len(names) > 1 else [list(rows)]
+                return len(records), list(zip(names, columns, strict=True))
+        except (KeyError, TypeError):
+            pass
+        for record in records:
+            if not isinstance(record, Mapping):
+                raise ValueError(f"a record of the {whose} must be a dict of its features, not {shown(record)}")
+            for name in record:
+                if name not in names:
+                    raise ValueError(self._unknown(name, whose))
+        return len(records), [(name, [record.get(name) for record in records]) for name in names]
+
+    def _unknown(self, name: Any, whose: str) -> str:
+        if name in self.schema:
+            return f"{shown(name)} is a feature of the {self.schema[name].of}, not of the {whose}"
+        known = ", ".join(map(repr, self._own[whose])) or "none"
+        return f"the {whose} has no feature {shown(name)}: the schema declares {known}"
+
+    # ---------------------------------------------------------------------------------------------------- on disk
+
+    @classmethod
+    def from_log(cls, log: Any) -> Features:
+        """Propose a schema for a log: a path of a CSV or Parquet file, or a data frame. See `propose`."""
+        from albatross.features.proposal import propose
+
+        return propose(log).features
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Features:
+        """Build features from `{"features": {name: {"kind": ..., ...}}, "products": [[name, name]]}`, as in TOML."""
+        unknown = [key for key in table if key not in ("features", "products")]
+        if unknown:
+            raise ValueError(f"a schema has features and products, not {shown(unknown[0])}")
+        declared = table.get("features")
+        if not isinstance(declared, Mapping):
+            raise ValueError("a schema needs a table [features.NAME] for every feature")
+        schema = {name: _declared(name, given) for name, given in declared.items()}
+        return cls(schema, products=table.get("products", ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain tables, lists, texts and numbers; `from_dict` reads them."""
+        kinds = {kind: word for word, kind in KINDS.items()}
+        described = {}
+        for name, feature in self.schema.items():
+            given = {field.name: getattr(feature, field.name) for field in fields(feature)}
+            given = {
+                key: list(value) if key == "values" else value for key, value in given.items() if value or key == "mean"
+            }
+            described[name] = {"kind": kinds[type(feature)], **given}
+        return {"features": described, "products": [list(pair) for pair in self.products]}
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Features:
+        """Read a schema from a TOML file."""
+        try:
+            with open(path, "rb") as file:
+                return cls.from_dict(tomllib.load(file))
+        except ValueError as error:  # not TOML, not UTF-8 or not a schema
+            raise ValueError(f"{Path(path).name} is not a schema of features: {error}") from None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema to a TOML file that people can edit."""
+        with replacing(Path(path)) as file:
+            file.write(self.to_toml().encode())
+
+    def to_toml(self) -> str:
+        """Return the schema as TOML.
+
+        >>> print(Features({"age": Number(mean=30, sd=10, of="situation")}).to_toml())
+        products = []
+        <BLANKLINE>
+        [features.age]
+        kind = "number"
+        mean = 30
+        sd = 10
+        of = "situation"
+        <BLANKLINE>
+        """
+        table = self.to_dict()
+        lines = [f"products = {json.dumps(table['products'], ensure_ascii=False)}", ""]
+        for name, described in table["features"].items():
+            lines.append(f"[features.{name if name.isidentifier() and name.isascii() else json.dumps(name)}]")
+            # JSON writes texts, numbers, truth values and lists as TOML does.
+            lines += [f"{key} = {json.dumps(value)}" for key, value in described.items()] + [""]
+        return "\n".join(lines)
+
+
+_Columns = tuple[int, list[tuple[str, Sequence[Any]]]]
+
+
+def _check_schema(schema: dict[str, Feature], products: tuple[tuple[str, ...], ...]) -> None:
+    if not schema:
+        raise ValueError("a schema needs at least one feature")
+    for name, feature in schema.items():
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"the name of a feature must be a text, not {shown(name)}")
+        if not isinstance(feature, tuple(KINDS.values())):
+            raise ValueError(f"feature {shown(name)} must be a Number, a Category or a Vector, not {shown(feature)}")
+    for pair in products:
+        if len(pair) != 2:
+            raise ValueError(f"a product has two features, not {shown(pair)}")
+        for name in pair:
+            if name not in schema:
+                raise ValueError(f"the product {shown(pair)} needs a feature {shown(name)}, which is not declared")
+    if len(set(map(frozenset, products))) < len(products):
+        raise ValueError("a product is listed twice")
+
+
+def _declared(name: str, given: Any) -> Feature:
+    """Return the feature that a table of a schema declares."""
+    if not isinstance(given, Mapping) or given.get("kind") not in KINDS:
+        raise ValueError(f"feature {shown(name)} needs a kind: {', '.join(map(repr, KINDS))}")
+    kind: Any = KINDS[given["kind"]]
+    known = {field.name: field for field in fields(kind)}
+    for key in given:
+        if key != "kind" and key not in known:
+            raise ValueError(f"feature {shown(name)}: a {given['kind']} has no {shown(key)}, but {', '.join(known)}")
+    absent = [key for key, field in known.items() if field.default is MISSING and key not in given]
+    if absent:
+        raise ValueError(f"feature {shown(name)} needs its {absent[0]}")
+    try:
+        return kind(**{key: value for key, value in given.items() if key != "kind"})
+    except ValueError as error:
+        raise ValueError(f"feature {shown(name)}: {error}") from None
+
+
+def _listed(records: Any, whose: str) -> list[Any]:
+    """Return records as a list: they may be a dict by name."""
+    if isinstance(records, Mapping):
+        records = list(records.values())
+    if not isinstance(records, list | tuple):
+        raise ValueError(f"records of the {whose} must be a list of dicts or a data frame, not {shown(records)}")
+    return list(records)

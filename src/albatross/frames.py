@@ -1,0 +1,69 @@
+"""Data frames in and out, without depending on any of their libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from albatross.checks import shown
+from albatross.errors import missing_extra
+
+_LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether it is a table with named columns: a data frame of any library, or a NumPy record array.
+
+    >>> is_frame(np.array([(1, 0.5)], dtype=[("age", int), ("rate", float)])), is_frame([{"age": 1}])
+    (True, False)
+    """
+    if isinstance(value, np.ndarray):
+        return value.dtype.names is not None
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__")
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a frame by name, as lists of Python values; a missing value is None or NaN.
+
+    >>> columns_of(np.array([(1, 0.5), (2, 1.0)], dtype=[("age", int), ("rate", float)]))
+    {'age': [1, 2], 'rate': [0.5, 1.0]}
+    """
+    if isinstance(frame, np.ndarray):
+        return {name: frame[name].tolist() for name in frame.dtype.names or ()}
+    if not hasattr(frame, "__arrow_c_stream__"):
+        frame = _from_interchange(frame)
+    try:
+        import duckdb
+    except ImportError:
+        raise ImportError(missing_extra("duckdb")) from None
+    with duckdb.connect() as connection:
+        connection.register("frame", frame)
+        found = connection.execute("SELECT * FROM frame")
+        names = [column[0] for column in found.description]
+        rows = found.fetchall()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the frame has two columns called {shown(twice)}")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+
+
+def _from_interchange(frame: Any) -> Any:
+    """Convert a frame that only speaks the dataframe interchange protocol, with a library that reads it."""
+    for reader in ("polars", "pyarrow.interchange", "pandas.api.interchange"):
+        if find_spec(reader.partition(".")[0]):
+            return import_module(reader).from_dataframe(frame)
+    raise ImportError(f"reading a {type(frame).__name__} needs polars, pyarrow or pandas: install one of them")
+
+
+def as_frame(columns: Mapping[str, Any], library: str | None = None) -> Any:
+    """Return columns as a data frame of `library`: "pandas", "polars" or "pyarrow"; by default the first installed."""
+    if library is not None and library not in _LIBRARIES:
+        raise ValueError(f"library must be one of {', '.join(map(repr, _LIBRARIES))}, not {shown(library)}")
+    installed = next((name for name in ([library] if library else _LIBRARIES) if find_spec(name)), None)
+    if installed is None:
+        raise ImportError(f"a data frame needs {library or 'pandas, polars or pyarrow'}: install it with pip")
+    return getattr(import_module(installed), _LIBRARIES[installed])(dict(columns))

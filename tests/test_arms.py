@@ -1,0 +1,286 @@
+"""Arms with names: added and retired while decisions are pending, several rows per arm, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stepping import state_of
+from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
+
+from albatross import Agent, policies
+
+NAMES = ["sport", "politics", "art", "science", "travel", "food", "chess"]
+# An arm that is there, though never eligible, enters these by definition.
+COUNTS_ALL_ARMS = {
+    "eb-ucb": "its bound covers the biases of all arms",
+    "na-oful": "its ridge counts the parameters",
+    "successive-rejects": "its phases are planned for all arms",
+    "oful-plus": "T~ is the horizon less the number of arms",
+    "oful-plus-appendix": "T~ is the horizon less the number of arms",
+    "osom": "T~ is the horizon less the number of arms",
+    "osom-norm": "T~ is the horizon less the number of arms",
+    "exp4-ix-no-biases": "its rates are set for the number of arms",
+    "alb-norm-start": "it draws the arm of its start among all",
+    "albatross-safeguard": "an arm that was never played is not identified",
+    "corral": "OSOM is a base",
+    "regret-balancing": "OSOM is a base",
+    "d3rb": "OSOM is a base",
+    "ed2rb": "OSOM is a base",
+}
+NAMED = [name for name in VARIANTS if name not in ON_THE_BALL]
+
+
+def fixed_width(name):
+    """Whether the widths are made for a given number of arms."""
+    return name.startswith(("sup-lin", "alb-dim-finite", "mod-cb"))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if name not in COUNTS_ALL_ARMS and not fixed_width(name)])
+def test_an_arm_that_is_added_equals_one_that_was_there_and_never_eligible(name):
+    policy = VARIANTS[name]
+    if hasattr(policy, "ties"):
+        policy = type(policy)(**{**vars(policy), "ties": "first"})
+    grown = Agent(policy, arms=NAMES[:2], dim=DIM, seed=5)
+    there = Agent(policy, arms=NAMES, dim=DIM, seed=5)
+    rng = np.random.default_rng(1)
+    joins = set(rng.choice(np.arange(20, 180), len(NAMES) - 2, replace=False).tolist())
+    waiting = []
+    for t in range(200):
+        if t in joins:
+            grown.add_arm(NAMES[grown.n_arms])
+        contexts = rng.standard_normal((len(NAMES), DIM))
+        one = grown.select(contexts[: grown.n_arms])
+        other = there.select(contexts, eligible=grown.arms)
+        assert one.arm == other.arm, t
+        assert one.score == pytest.approx(other.score, rel=1e-9, abs=1e-12)
+        waiting.append((one, other, float(contexts[one.row].sum() + 0.3 * one.row + SIGMA * rng.standard_normal())))
+        while len(waiting) > 8:
+            late = waiting.pop(int(rng.integers(len(waiting))))
+            grown.update(late[0], late[2])
+            there.update(late[1], late[2])
+    assert grown.arms == NAMES
+    assert grown.diagnostics()["pulls"] == there.diagnostics()["pulls"]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_policy_plays_on_while_arms_come_and_go(name, tmp_path):
+    if name.startswith(("sup-lin", "alb-dim-finite")):
+        pytest.skip("its horizon is short")
+    agent, rng, waiting = Agent(VARIANTS[name], arms=["a", "b"], dim=DIM, seed=1), np.random.default_rng(2), []
+    born = 2
+    for t in range(150):
+        if t % 10 == 5:
+            agent.add_arm(f"arm {born}")
+            born += 1
+        if t % 10 == 9 and agent.n_arms > 2:
+            agent.retire_arm(agent.arms[int(rng.integers(agent.n_arms))])
+        if t == 75:
+            agent.save(tmp_path / "agent")
+            agent = Agent.load(tmp_path / "agent")
+        decision = agent.select(rng.standard_normal((agent.n_arms, DIM)))
+        assert decision.arm == agent.arms[decision.row]
+        waiting.append((decision.id, float(decision.action.sum() + SIGMA * rng.standard_normal())))
+        while len(waiting) > 5:
+            agent.update(*waiting.pop(int(rng.integers(len(waiting)))))
+    assert all(np.isfinite(array).all() for array in state_of(agent).values())
+    assert set(agent.diagnostics()["pulls"]) == set(agent.arms)
+
+
+def test_a_slot_is_not_an_arm():
+    """A new arm in the slot of a bad one must not inherit its bias."""
+    for policy in (policies.Albatross(), policies.LinTS(sigma=0.1), policies.LinUCB(), policies.ALBNorm(sigma=0.1)):
+        agent, rng = Agent(policy, arms=["good", "bad"], dim=2, seed=0), np.random.default_rng(0)
+
+        def play(rounds, agent=agent, rng=rng):
+            means, chosen = {"good": 0.0, "bad": -3.0, "best": 1.0}, []
+            for _ in range(rounds):
+                decision = agent.select(rng.standard_normal((agent.n_arms, 2)))
+                reward = means[decision.arm] + decision.action @ [0.1, -0.1] + 0.1 * rng.standard_normal()
+                agent.update(decision, float(reward))
+                chosen.append(decision.arm)
+            return chosen
+
+        play(200)
+        agent.retire_arm("bad")
+        agent.add_arm("best")
+        assert play(200)[-100:].count("best") > 90, policy
+        agent.reset_arm("best")
+        assert agent.arms == ["good", "best"]
+        assert agent.diagnostics()["pulls"]["best"] == 0.0
+        assert play(200)[-100:].count("best") > 90, policy
+
+
+def test_what_a_retired_arm_taught_of_theta_stays_when_its_slot_is_used_again():
+    theta = np.array([0.6, -0.8])
+    for policy in (
+        policies.Albatross(),
+        policies.LinTS(sigma=0.1),
+        policies.NAOFUL(sigma=0.1),
+        policies.SALasso(sigma=0.1),
+    ):
+        agent, rng = Agent(policy, arms=["a", "b"], dim=2, seed=0), np.random.default_rng(0)
+        for _ in range(400):
+            decision = agent.select(rng.standard_normal((2, 2)))
+            bias = {"a": 2.0, "b": 2.1}[decision.arm]
+            agent.update(decision, float(bias + decision.action @ theta + 0.1 * rng.standard_normal()))
+        before = agent.diagnostics()["theta_hat"]
+        agent.retire_arm("a")
+        agent.add_arm("c")  # in the slot of a
+        for _ in range(60):  # Albatross looks at its variances again, from the folded sums
+            decision = agent.select(rng.standard_normal((2, 2)))
+            bias = {"b": 2.1, "c": -1.0}[decision.arm]
+            agent.update(decision, float(bias + decision.action @ theta + 0.1 * rng.standard_normal()))
+        np.testing.assert_allclose(before, theta, atol=0.1)
+        np.testing.assert_allclose(agent.diagnostics()["theta_hat"], theta, atol=0.1, err_msg=str(policy))
+
+
+def test_rewards_of_a_retired_arm_are_still_learnt_and_hold_its_slot():
+    agent, rng = Agent(policies.LinUCB(), arms=["a", "b"], dim=2, seed=0), np.random.default_rng(0)
+    late = [agent.select(rng.standard_normal((2, 2)), eligible=["a"]) for _ in range(3)]
+    agent.retire_arm("a")
+    agent.add_arm("c")
+    assert len(agent._pending.of_arm) == 4  # the slot of a is not free yet
+    for decision in late:
+        agent.update(decision, 1.0)
+    assert agent.diagnostics()["pulls"] == {"b": 0.0, "c": 0.0}
+    agent.retire_arm("b")
+    agent.add_arm("d")
+    assert agent._arms.slot("d") == 0
+
+
+# ------------------------------------------------------------------------------------------------- rows of several arms
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_rows_in_the_order_of_the_arms_are_the_usual_offer(name):
+    usual, rows = (Agent(VARIANTS[name], n_arms=5, dim=DIM, seed=3) for _ in range(2))
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        contexts, order = rng.standard_normal((5, DIM)), rng.permutation(5)
+        one = usual.select(contexts)
+        other = rows.select(contexts[order], arms=order.tolist())
+        if name not in ("uniform", *ORDER_MATTERS) and np.isfinite(one.score):
+            assert (one.arm, one.score) == (other.arm, pytest.approx(other.score, rel=1e-9))
+        assert other.arm == order[other.row]
+        reward = float(rng.standard_normal())
+        usual.update(one, reward)
+        rows.update(other, reward) if other.arm == one.arm else rows.drop(other)
+        if other.arm != one.arm:
+            break
+
+
+ORDER_MATTERS = {name for name in NAMED if name.startswith(("sup-lin", "alb-dim", "mod-cb", "exp4", "corral"))}
+
+
+def test_several_rows_of_one_arm_share_its_bias():
+    agent, rng = Agent(policies.LinUCB(alpha=0.1), arms=["left", "right"], dim=1, seed=0), np.random.default_rng(0)
+    for _ in range(300):
+        arms = [("left", "right")[i] for i in rng.integers(2, size=int(rng.integers(1, 6)))]
+        decision = agent.select(rng.standard_normal((len(arms), 1)), arms=arms)
+        assert decision.arm == arms[decision.row]
+        agent.update(decision, float((2.0 if decision.arm == "left" else 0.0) + decision.action[0]))
+    biases = agent.diagnostics()["biases"]
+    assert biases["left"] - biases["right"] == pytest.approx(2.0, abs=0.2)
+    decision = agent.select([[0.0], [1.0], [1.5]], arms=["left", "left", "right"])
+    assert (decision.arm, decision.row) == ("left", 1)
+
+
+def test_ranking_gives_a_decision_for_every_place():
+    agent, rng = Agent(policies.LinUCB(), arms=NAMES, dim=2, seed=0), np.random.default_rng(0)
+    ranked = agent.rank(rng.standard_normal((7, 2)), k=3)
+    assert len({decision.arm for decision in ranked}) == len({decision.id for decision in ranked}) == 3
+    for decision in ranked:
+        agent.update(decision, 1.0)
+    with pytest.raises(ValueError, match="k must be at most the 2 eligible rows, not 3"):
+        agent.rank(rng.standard_normal((7, 2)), k=3, eligible=["art", "food"])
+
+
+# ---------------------------------------------------------------------------------------------- floor and explanations
+
+
+def test_propensities_with_a_floor_are_the_frequencies():
+    contexts = np.array([[0.0], [0.5], [1.0], [2.0]])
+    agent = Agent(policies.Greedy(), arms=["a", "b", "c", "d"], dim=1, floor=0.2, seed=1)
+    agent.warm_start(np.array([[1.0], [-1.0]] * 50), ["a", "b"] * 50, [1.0, -1.0] * 50)
+    counts, stated = dict.fromkeys(agent.arms, 0), {}
+    for _ in range(20_000):
+        decision = agent.select(contexts, eligible=["a", "b", "d"])
+        counts[decision.arm] += 1
+        stated[decision.arm] = decision.propensity
+        agent.drop(decision)
+    assert stated == pytest.approx({"a": 0.2 / 3, "b": 0.2 / 3, "d": 0.8 + 0.2 / 3})
+    for arm, propensity in stated.items():
+        assert counts[arm] / 20_000 == pytest.approx(propensity, abs=4 * np.sqrt(propensity / 20_000))
+    assert counts["c"] == 0
+    np.testing.assert_allclose(
+        agent.propensity(contexts, eligible=["a", "b", "d"]), [0.2 / 3, 0.2 / 3, 0, 0.8 + 0.2 / 3]
+    )
+
+
+def test_an_explanation_adds_up_and_names_features():
+    from albatross.features import Category, Features, Number
+
+    schema = Features({"topic": Category(values=["sport", "art"]), "age": Number(mean=10, sd=5)})
+    for policy in (policies.LinUCB(), policies.Albatross(), policies.ALBNorm(norm_bound=2.0), policies.LinTS()):
+        agent, rng = Agent(policy, arms=["one", "two", "three"], features=schema, seed=0), np.random.default_rng(0)
+        for _ in range(200):
+            records = [{"topic": ("sport", "art")[rng.integers(2)], "age": 20 * rng.random()} for _ in range(3)]
+            decision = agent.select(schema.encode(None, records))
+            agent.update(decision, float(decision.action @ [1.0, 0.0, -0.5] + 0.1 * rng.standard_normal()))
+        contexts = schema.encode(
+            None, [{"topic": "art", "age": 10}, {"topic": "sport", "age": 5}, {"topic": "art", "age": 5}]
+        )
+        found = agent.explain(contexts)
+        assert found.arms == ["one", "two", "three"]
+        assert found.best == 1
+        assert found.contributions[0][0] in ("topic=sport", "topic=art")
+        difference = found.means[found.best] - found.means[found.runner_up]
+        assert sum(value for _, value in found.contributions) == pytest.approx(difference, abs=1e-9), policy
+        assert set(agent.diagnostics()["theta_hat"]) == set(schema.names)
+        assert "topic=sport" in str(found)
+    with pytest.raises(ValueError, match="Uniform has no score"):
+        Agent(policies.Uniform(), n_arms=2, dim=1).explain([[1.0], [2.0]])
+
+
+# ------------------------------------------------------------------------------------------------------------ bad input
+
+
+def test_wrong_names_are_refused_and_change_nothing(tmp_path):
+    agent = Agent(policies.LinUCB(), arms=["a", "b", 3], dim=2, seed=0)
+    contexts = np.zeros((3, 2))
+    wrong = [
+        (lambda: Agent(arms=["a", "a"], dim=2), "there is an arm 'a' already"),
+        (lambda: Agent(arms=[], dim=2), "at least one arm"),
+        (lambda: Agent(arms="ab", dim=2), "arms must be a list of names, not 'ab'"),
+        (lambda: Agent(arms=[1.5], dim=2), "must be a text or a whole number, not 1.5"),
+        (lambda: Agent(arms=["a"], n_arms=2, dim=2), "but not both"),
+        (lambda: Agent(arms=["a"]), "dim must be a whole number"),
+        (lambda: Agent(n_arms=2, dim=2).add_arm("a"), "the arms of this agent have no names"),
+        (lambda: Agent(arms=["a"], dim=2, floor=1.0), "floor must be a number strictly between 0 and 1"),
+        (lambda: agent.add_arm("a"), "there is an arm 'a' already"),
+        (lambda: agent.add_arm(True), "must be a text or a whole number, not True"),
+        (lambda: agent.retire_arm("c"), "there is no arm 'c': the arms are 'a', 'b', 3"),
+        (lambda: agent.reset_arm("c"), "there is no arm 'c'"),
+        (lambda: agent.select(contexts, eligible=["a", "c"]), "there is no arm 'c'"),
+        (lambda: agent.select(contexts, eligible=["a", "a"]), "lists an arm twice"),
+        (lambda: agent.select(contexts, eligible=[]), "at least one arm must be eligible"),
+        (lambda: agent.select(contexts, eligible="a"), "eligible must be a list of arms"),
+        (lambda: agent.select(contexts, arms=["a", "b", "c"]), "there is no arm 'c'"),
+        (lambda: agent.select(contexts, arms=["a", "b"]), "contexts have 3 rows"),
+        (lambda: agent.select(contexts, arms=[]), "arms is empty"),
+        (lambda: agent.select(contexts, arms=["a", "b", 3], eligible=["a"]), "give only the eligible rows"),
+        (lambda: agent.warm_start(contexts[:1], ["z"], [1.0]), "there is no arm 'z'"),
+    ]
+    before = state_of(agent)
+    for call, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            call()
+    agent.retire_arm("b")
+    with pytest.raises(ValueError, match="arm 'b' is retired: add it again with add_arm"):
+        agent.retire_arm("b")
+    agent.retire_arm("a")
+    with pytest.raises(ValueError, match="3 is the last arm"):
+        agent.retire_arm(3)
+    assert all(np.array_equal(array, before[key]) for key, array in state_of(agent).items())
+    agent.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent").arms == [3]

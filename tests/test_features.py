@@ -1,0 +1,188 @@
+"""Features from records: what a schema makes of them, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from albatross.features import Category, Features, Number, Vector, propose
+
+SCHEMA = {
+    "topic": Category(values=["sport", "politics", "art"]),
+    "age": Number(mean=12.0, sd=6.0),
+    "site": Category(buckets=4),
+    "embedding": Vector(length=2),
+    "device": Category(values=["phone", "desktop"], other=True, of="situation"),
+    "hour": Number(mean=12.0, sd=4.0, of="situation"),
+}
+PRODUCTS = [("topic", "device"), ("age", "hour")]
+ARMS = [
+    {"topic": "sport", "age": 18.0, "site": "a.example", "embedding": [0.5, -1.0]},
+    {"topic": "art", "age": 6, "site": "b.example", "embedding": (2, 3)},
+]
+SITUATION = {"device": "desktop", "hour": 20}
+
+
+@pytest.fixture
+def features():
+    return Features(SCHEMA, products=PRODUCTS)
+
+
+def slow(features, situation, arms):
+    """The definition, one coordinate after the other, by name."""
+    rows = []
+    for arm in arms:
+        values, row = {**arm, **situation}, {}
+        for name, feature in features.schema.items():
+            for j, coordinate in enumerate(feature.coordinates(name)):
+                value = values.get(name)
+                if value is None:
+                    row[coordinate] = 0.0
+                elif isinstance(feature, Number):
+                    row[coordinate] = (value - feature.mean) / feature.sd
+                elif isinstance(feature, Vector):
+                    row[coordinate] = float(value[j])
+                elif feature.values:
+                    row[coordinate] = float(coordinate == f"{name}={value if value in feature.values else 'other'}")
+                else:
+                    row[coordinate] = np.nan  # hashed: tested apart
+        for left, right in features.products:
+            blocks = (features.schema[side].coordinates(side) for side in (left, right))
+            for one, other in itertools.product(*blocks):
+                row[f"{one} * {other}"] = row[one] * row[other]
+        assert tuple(row) == features.names
+        rows.append(list(row.values()))
+    return np.array(rows)
+
+
+def compared(features, found, expected):
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(found[known], expected[known])
+    hashed = [j for j, name in enumerate(features.names) if name.startswith("site#")]
+    assert found.shape == expected.shape
+    assert set(found[:, hashed].sum(axis=1)) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("situation", [SITUATION, {"device": "television", "hour": 0.5}, {}, {"hour": None}])
+def test_contexts_are_the_definition(features, situation):
+    compared(features, features.encode(situation, ARMS), slow(features, situation, ARMS))
+
+
+def test_missing_values_are_zero_and_counted(features):
+    arms = [{"topic": None, "age": np.nan}, {"age": 12.0, "site": "a.example", "embedding": None}]
+    found = features.encode(None, arms)
+    compared(features, found, slow(features, {}, [{}, {"age": 12.0, "site": "a.example"}]))
+    assert features.missing == {"topic": 2, "age": 1, "site": 1, "embedding": 2, "device": 1, "hour": 1}
+
+
+def test_a_hash_is_stable_across_processes():
+    features = Features({"site": Category(buckets=1000)})
+    assert np.flatnonzero(features.encode(None, [{"site": "a.example"}, {"site": 7}])).tolist() == [412, 1255]
+
+
+def test_all_kinds_of_tables_give_the_same_contexts(features):
+    expected = features.encode(SITUATION, ARMS)
+    kinds = [("topic", "U8"), ("age", float), ("site", "U10"), ("embedding", float, 2)]
+    records = np.array([tuple(tuple(v) if isinstance(v, list) else v for v in arm.values()) for arm in ARMS], kinds)
+    assert np.array_equal(features.encode(SITUATION, {"one": ARMS[0], "two": ARMS[1]}), expected)
+    assert np.array_equal(features.encode(SITUATION, records), expected)
+    assert np.array_equal(features.encode_rows([SITUATION] * 2, ARMS), expected)
+    for library in ("pandas", "polars", "pyarrow"):
+        module = pytest.importorskip(library)
+        columns = {name: [arm[name] for arm in ARMS] for name in ARMS[0]}
+        columns["embedding"] = [list(map(float, row)) for row in columns["embedding"]]
+        frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+        assert np.array_equal(features.encode(SITUATION, frame), expected), library
+
+
+@pytest.mark.parametrize(
+    ("situation", "arms", "message"),
+    [
+        ({"houor": 3}, ARMS, "the situation has no feature 'houor': the schema declares 'device', 'hour'"),
+        ({"topic": "sport"}, ARMS, "'topic' is a feature of the arm, not of the situation"),
+        ({}, [{"topic": "sports"}], "topic='sports' is not one of its values: 'sport', 'politics', 'art'"),
+        ({}, [{"age": "old"}], "age must be a number, not 'old'"),
+        ({}, [{"age": True}], "age must be a number, not True"),
+        ({}, [{"age": 10**400}], "age must be a number of at most 1e\\+100 in size, not 1000"),
+        ({}, [{"age": np.inf}], "age must be a number of at most 1e\\+100 in size, not inf"),
+        ({}, [{"topic": 1.5}], "topic must be a text or a whole number, not 1.5"),
+        ({}, [{"embedding": [1.0]}], "embedding must be 2 finite numbers, not \\[1.0\\]"),
+        ({}, [{"embedding": [1.0, np.nan]}], "embedding must be 2 finite numbers"),
+        ({}, ["sport"], "a record of the arm must be a dict of its features, not 'sport'"),
+        ({}, "sport", "records of the arm must be a list of dicts or a data frame, not 'sport'"),
+        ([1], ARMS, "situation must be a dict of its features, not \\[1\\]"),
+    ],
+)
+def test_wrong_records_are_refused_by_name_and_count_nothing(features, situation, arms, message):
+    with pytest.raises(ValueError, match=message):
+        features.encode(situation, arms)
+    assert not any(features.missing.values())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Features({}), "at least one feature"),
+        (lambda: Features({"a": 3}), "feature 'a' must be a Number, a Category or a Vector"),
+        (lambda: Features({"a": Number()}, products=[("a", "b")]), "needs a feature 'b', which is not declared"),
+        (lambda: Features({"a": Number()}, products=[("a",)]), "a product has two features"),
+        (lambda: Features({"a": Category(buckets=99_999)}), "99999 coordinates, but at most 10000"),
+        (lambda: Category(values=["x", "x"]), "'x' is listed twice"),
+        (lambda: Category(values="xy"), "values must be a list"),
+        (lambda: Category(), "either values or buckets"),
+        (lambda: Number(sd=0.0), "sd must be a positive number"),
+        (lambda: Number(of="user"), "of must be one of 'arm', 'situation'"),
+        (lambda: Features.from_dict({"features": {"a": {"kind": "text"}}}), "feature 'a' needs a kind: 'number'"),
+        (lambda: Features.from_dict({"features": {"a": {"kind": "vector"}}}), "feature 'a' needs its length"),
+        (
+            lambda: Features.from_dict({"features": {"a": {"kind": "number", "SD": 1}}}),
+            "a number has no 'SD', but mean",
+        ),
+        (lambda: Features.from_dict({"feature": {}}), "a schema has features and products, not 'feature'"),
+    ],
+)
+def test_wrong_schemas_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_schema_survives_a_file(features, tmp_path):
+    features.write(tmp_path / "schema.toml")
+    assert Features.read(tmp_path / "schema.toml") == features
+    odd = Features({'a "quoted" näme\n': Category(values=["ä\x7f", "\\"], of="situation"), "b.c": Number(mean=-0.5)})
+    odd.write(tmp_path / "schema.toml")
+    assert Features.read(tmp_path / "schema.toml") == odd
+    (tmp_path / "schema.toml").write_text("features = 3")
+    with pytest.raises(ValueError, match=r"schema\.toml is not a schema of features: a schema needs a table"):
+        Features.read(tmp_path / "schema.toml")
+
+
+def test_a_proposal_reads_a_log(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["action,reward,propensity,price,colour,device,city,title,same,empty"]
+    prices, colours = {"a": 3, "b": 4, "c": 9}, {"a": "red", "b": "blue", "c": "red"}
+    for row in range(400):
+        action = "abc"[rng.integers(3)]
+        device = "watch" if row == 7 else ("phone", "desktop")[rng.integers(2)]
+        city, title = f"city {rng.integers(60)}", f"a headline of its own, number {row}"
+        lines.append(f'{action},1,0.5,{prices[action]},{colours[action]},{device},{city},"{title}",1,')
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines))
+    found = propose(path)
+    schema = found.features.schema
+    assert set(schema) == {"price", "colour", "device", "city"}
+    assert schema["price"].of == schema["colour"].of == "arm"
+    assert schema["colour"] == Category(values=["blue", "red"])
+    assert schema["device"] == Category(values=["desktop", "phone"], other=True, of="situation")
+    assert schema["city"] == Category(buckets=32, of="situation")
+    assert schema["price"].mean == pytest.approx(16 / 3, abs=0.5)
+    assert found.features.products == (("price", "device"), ("colour", "device"))
+    assert found.left_out == [
+        "'title' has texts that hardly recur: make features of them yourself",
+        "'same' is constant",
+        "'empty' is missing in every row",
+    ]
+    (tmp_path / "schema.toml").write_text(found.to_toml())
+    assert Features.read(tmp_path / "schema.toml") == found.features == Features.from_log(path)
