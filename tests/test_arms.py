@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stepping import state_of
+from stepping import same_state, state_of
 from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
 
 from albatross import Agent, policies
+from albatross import agent as agent_module
 
 NAMES = ["sport", "politics", "art", "science", "travel", "food", "chess"]
 # An arm that is there, though never eligible, enters these by definition.
@@ -240,6 +241,30 @@ def test_an_explanation_adds_up_and_names_features():
         assert "topic=sport" in str(found)
     with pytest.raises(ValueError, match="Uniform has no score"):
         Agent(policies.Uniform(), n_arms=2, dim=1).explain([[1.0], [2.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "lacking"), [("add_arm", "widened"), ("add_arm", "open_arm"), ("reset_arm", "clear_arm")]
+)
+def test_an_arm_that_memory_is_lacking_for_changes_nothing(monkeypatch, change, lacking):
+    agent = Agent(policies.LinUCB(), arms=["a", "b"], dim=2, seed=0)
+    contexts = np.eye(2)
+    agent.update(agent.select(contexts), 1.0)
+    if change == "reset_arm":
+        agent.add_arm("c")
+        agent.retire_arm("c")  # its slot is free
+
+    def out_of_memory(*_):
+        raise MemoryError
+
+    before = state_of(agent)
+    with monkeypatch.context() as patch:
+        patch.setattr(agent_module, lacking, out_of_memory)
+        with pytest.raises(MemoryError):
+            getattr(agent, change)("c" if change == "add_arm" else "a")
+    assert same_state(before, state_of(agent))
+    assert agent.arms == ["a", "b"]
+    agent.update(agent.select(contexts), 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 
@@ -54,3 +55,26 @@ def test_a_fleet_loses_and_repeats_nothing(interrupted_often):
     interrupted_often(lambda: fleet.update(fleet.select(users, contexts), rewards))
     pulls = np.array([fleet.diagnostics(user)["pulls"].sum() for user in users])
     np.testing.assert_array_equal(fleet._decisions, pulls + fleet._pending.sum(axis=1))
+
+
+def test_arms_come_and_go_whole_or_not_at_all(interrupted_often):
+    agent = Agent(policies.LinUCB(), arms=["first", "second"], dim=3, seed=0)
+
+    numbers = itertools.count()
+
+    def come_and_go():
+        if agent.n_arms > ARMS:
+            agent.retire_arm(agent.arms[0])
+        else:
+            agent.add_arm(next(numbers))
+        agent.reset_arm(agent.arms[-1])
+
+    interrupted_often(come_and_go)
+    arms = agent._arms
+    np.testing.assert_array_equal(arms.active, list(arms._slots.values()))
+    assert sorted([*arms._slots.values(), *arms._retired]) == list(range(arms.n_slots))
+    assert agent._state.pulls.size == agent._pending.of_arm.size >= arms.n_slots
+    for name in agent.arms:
+        decision = agent.select(np.ones((agent.n_arms, 3)), eligible=[name])
+        assert decision.arm == name
+        agent.update(decision, 1.0)

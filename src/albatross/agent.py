@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ from albatross.protocol import (
     resolve,
     tag_size,
 )
-from albatross.states import clear_arm, widened
+from albatross.states import clear_arm, mapped, widened
 
 
 class Decision(NamedTuple):
@@ -114,12 +115,9 @@ class Agent:
     def _set_up(self) -> None:
         self._tag_size, self._no_noise = tag_size(self._parameters), np.empty(0)
         self._learnt = np.zeros(1, np.int64)  # 1 once the policy has learnt a reward
-        self._count_noise()
+        self._noise_size = noise_size(self._parameters, self._pending.of_arm.size, self.dim)
         self._lock = threading.Lock()
         renew_after_fork(self)
-
-    def _count_noise(self) -> None:
-        self._noise_size = noise_size(self._parameters, self._pending.of_arm.size, self.dim)
 
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
@@ -163,17 +161,21 @@ class Agent:
     def add_arm(self, name: Name) -> None:
         """Add an arm. Its row is the last one of the contexts that `select` takes."""
         with self._lock:
-            self._take(self._named().add(name, free=self._free_slots()))
+            arms = deepcopy(self._named())
+            self._take(arms, arms.add(name, free=self._free_slots()))
 
     def retire_arm(self, name: Name) -> None:
         """Remove an arm. What it taught about theta stays, and its pending decisions can still be rewarded."""
         with self._lock:
-            self._named().retire(name)
+            arms = deepcopy(self._named())
+            arms.retire(name)
+            self._arms = arms
 
     def reset_arm(self, name: Name) -> None:
         """Forget the bias of an arm, as if it were new. Rewards of its pending decisions then teach theta only."""
         with self._lock:
-            self._take(self._named().move(name, free=self._free_slots()))
+            arms = deepcopy(self._named())
+            self._take(arms, arms.move(name, free=self._free_slots()))
 
     def _named(self) -> NamedArms:
         if not isinstance(self._arms, NamedArms):
@@ -183,22 +185,26 @@ class Agent:
     def _free_slots(self) -> list[int]:
         return [slot for slot in self._named().retired_slots if not self._pending.of_arm[slot]]
 
-    def _take(self, slot: int) -> None:
-        """Prepare a slot for a new arm: clear that of a retired one, or double the number of slots."""
-        n_slots = self._pending.of_arm.size
-        if slot == n_slots:
-            n_slots *= 2  # entries of slots that are still empty are those of no arm: nothing is offered there
-            self._parameters = resolve(self.policy, n_slots, self.dim, None)
-            self._state = widened(self._state, self._fresh(n_slots))
-            self._pending.of_arm = np.append(self._pending.of_arm, np.zeros_like(self._pending.of_arm))
-            self._count_noise()
+    def _take(self, arms: NamedArms, slot: int) -> None:
+        """Take these arms, one of them new in a slot: clear that of a retired one, or double the number of slots."""
+        parameters, pending, of_arm = self._parameters, self._pending, self._pending.of_arm
+        if slot == of_arm.size:
+            of_arm = np.append(of_arm, np.zeros_like(of_arm))  # nothing is offered in slots that are still empty
+            parameters = resolve(self.policy, of_arm.size, self.dim, None)
+            state = widened(self._state, self._fresh(parameters, of_arm.size))
         else:
-            fold_arm(self._parameters, self._state, slot)
-            clear_arm(self._state, self._fresh(n_slots), self._fresh(n_slots + 1), slot)
-        open_arm(self._parameters, self._state, slot)
+            state = mapped(np.copy, self._state)
+            fold_arm(parameters, state, slot)
+            fresh, wider = (self._fresh(parameters, n_slots) for n_slots in (of_arm.size, of_arm.size + 1))
+            clear_arm(state, fresh, wider, slot)
+        open_arm(parameters, state, slot)
+        size = noise_size(parameters, of_arm.size, self.dim)
+        # All or nothing: no calls here, so neither a Ctrl-C nor a lack of memory can come in between.
+        self._arms, self._parameters, self._state = arms, parameters, state
+        pending.of_arm, self._noise_size = of_arm, size
 
-    def _fresh(self, n_slots: int) -> Any:
-        return init(self._parameters, n_slots, self.dim, np.random.default_rng(0))
+    def _fresh(self, parameters: Any, n_slots: int) -> Any:
+        return init(parameters, n_slots, self.dim, np.random.default_rng(0))
 
     # ------------------------------------------------------------------------------------- decisions and rewards
 
