@@ -232,6 +232,18 @@ def test_a_large_honest_agent_for_so_many_features_alone_is_read():
         assert same_state(state_of(Agent.load(saving.in_memory(agent))), state_of(agent))
 
 
+def test_a_regression_for_each_of_many_supports_is_refused_at_a_small_price():
+    policy = {"name": "OnlineToConfidence", "parameters": {"sparsity": 399}}  # 400 supports of 399 coordinates
+    file = packed(members(Agent(policies.OnlineToConfidence(sparsity=2), dim=4)), {"policy": policy, "dim": 400})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableFile, match="larger than this file"):
+            Agent.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_many_bases_are_refused_at_a_small_price():
     many = [{"name": "SupLinUCB", "parameters": {"horizon": 2**53}}] * 2_000
     policy = {"name": "Corral", "parameters": {"horizon": 100, "bases": many}}

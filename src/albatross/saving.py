@@ -80,6 +80,8 @@ def _for_features(policy: Any, dim: int) -> Any:
     known = dict(vars(policy))
     if "dim" in known:
         known["dim"] = dim = min(known["dim"], dim)
+    if "sparsity" in known:
+        known["sparsity"] = min(known["sparsity"], dim)
     if "dims" in known:
         known["dims"] = sorted({min(each, dim) for each in known["dims"]})
     if "covariance" in known:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.compiling import compiled
 from albatross.linalg.eigen import optimistic_coordinates
 from albatross.linalg.vectors import norm
@@ -82,12 +83,18 @@ class OnlineToConfidenceState(NamedTuple):
 def resolve_online_to_confidence(policy: OnlineToConfidence, n_arms, dim, horizon):
     if policy.sparsity > dim:
         raise ValueError(f"sparsity is {policy.sparsity}, but the ball has only {dim} coordinates")
-    found = math.comb(dim, policy.sparsity)
+    # Counted only if few coordinates are left out or kept: the number may have millions of digits.
+    few = min(policy.sparsity, dim - policy.sparsity) < _MOST_SUPPORTS.bit_length()
+    found = math.comb(dim, policy.sparsity) if few else math.inf
+    what = f"{found if few else 'more than 1e6'} supports of {policy.sparsity} of {dim} coordinates"
     if found > _MOST_SUPPORTS:
         raise ValueError(
-            f"{found} supports of {policy.sparsity} of {dim} coordinates are too many for OnlineToConfidence, which "
-            f"keeps a regression for each, at most {_MOST_SUPPORTS}: use SLUCB or AlbatrossDim"
+            f"{what} are too many for OnlineToConfidence, which keeps a regression for each, at most "
+            f"{_MOST_SUPPORTS}: use SLUCB or AlbatrossDim"
         )
+    checks.fits_in_memory(
+        f"a regression for each of {what}", 8 * found * policy.sparsity**2, "use SLUCB or AlbatrossDim"
+    )
     return parameters(policy, dim=dim, supports=np.array(list(combinations(range(dim), policy.sparsity))))
 
 
