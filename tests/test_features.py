@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
+from albatross import Agent, policies
 from albatross.features import Category, Features, Number, Vector, propose
 
 SCHEMA = {
@@ -186,3 +188,53 @@ def test_a_proposal_reads_a_log(tmp_path):
     ]
     (tmp_path / "schema.toml").write_text(found.to_toml())
     assert Features.read(tmp_path / "schema.toml") == found.features == Features.from_log(path)
+
+
+@pytest.mark.parametrize("text", ["😀", "a\x7fb", 'back\\slash "quoted"\n', "é"])
+def test_any_text_survives_a_schema_file(tmp_path, text):
+    features = Features({text: Number(), "of": Category(values=[text, "z"])}, products=[(text, "of")])
+    features.write(tmp_path / "schema.toml")
+    assert Features.read(tmp_path / "schema.toml") == features
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [Number(mean=np.float32(2.5), sd=np.int64(2)), Category(buckets=np.int64(4)), Vector(length=np.int64(3))],
+    ids=lambda feature: type(feature).__name__,
+)
+def test_numbers_of_numpy_in_a_schema_can_be_saved(tmp_path, feature):
+    agent = Agent(policies.LinUCB(), n_arms=2, features=Features({"x": feature}))
+    agent.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent").features == agent.features
+    agent.features.write(tmp_path / "schema.toml")
+    assert Features.read(tmp_path / "schema.toml") == agent.features
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ("products = 5\n[features.a]\nkind = 'number'", "products must be a list of pairs of features, not 5"),
+        ("products = [5]\n[features.a]\nkind = 'number'", "a product has two features, not 5"),
+        ("products = ['aa']\n[features.a]\nkind = 'number'", "a product has two features, not 'aa'"),
+        ("products = [[['a'], 'a']]\n[features.a]\nkind = 'number'", "a product has two features"),
+        ("[features.a]\nkind = ['number']", "feature 'a' needs a kind"),
+        ("[features.a]\nkind = 'vector'\nlength = 1000000000000", "1000000000000 coordinates, but at most 10000"),
+        ("[features.a]\nkind = 'category'\nbuckets = 1000000000000", "1000000000000 coordinates, but at most 10000"),
+        ("x = " + "[" * 5_000, "is not a schema of features"),
+    ],
+)
+def test_a_hostile_schema_is_refused_in_words_before_it_costs_anything(tmp_path, declared, message):
+    (tmp_path / "schema.toml").write_text(declared)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Features.read(tmp_path / "schema.toml")
+
+
+def test_products_are_counted_before_their_names_are_made():
+    wide = {"a": Vector(length=9_000), "b": Vector(length=900)}
+    with pytest.raises(ValueError, match="the schema has 8109900 coordinates"):
+        Features(wide, products=[("a", "b")])
+
+
+def test_a_number_of_numpy_that_is_infinite_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"n must be a number of at most 1e\+100 in size, not .*inf"):
+        Features({"n": Number()}).encode(None, [{"n": np.float32("inf")}])

@@ -117,11 +117,11 @@ def test_at_20_coordinates_sparsity_pays_over_oful_which_ignores_it():
 
 
 def test_more_supports_than_it_can_keep_and_more_coordinates_than_there_are_are_refused():
-    with pytest.raises(ValueError, match="15504 supports of 5 of 20 coordinates are too many"):
+    with pytest.raises(ValueError, match="too many supports of 5 of 20 coordinates"):
         Agent(policies.OnlineToConfidence(sparsity=5), dim=20)
-    with pytest.raises(ValueError, match="more than 1e6 supports of 500000 of 1000000 coordinates are too many"):
+    with pytest.raises(ValueError, match="too many supports of 500000 of 1000000 coordinates"):
         Agent(policies.OnlineToConfidence(sparsity=500_000), dim=1_000_000)
-    with pytest.raises(ValueError, match=r"a regression for each of 4900 supports .* GB of memory"):
+    with pytest.raises(ValueError, match=r"a regression for each of the supports .* GB of memory"):
         Agent(policies.OnlineToConfidence(sparsity=4_899), dim=4_900)
     with pytest.raises(ValueError, match="sparsity is 4, but the ball has only 3"):
         Agent(policies.OnlineToConfidence(sparsity=4), dim=3)

@@ -36,6 +36,11 @@ class Number:
         checks.positive("sd", self.sd)
         _check_whose(self.of)
 
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return 1
+
     def coordinates(self, name: str) -> list[str]:
         """Return the names of the coordinates."""
         return [name]
@@ -67,15 +72,22 @@ class Category:
             raise ValueError("a category needs either values or buckets, not both and not none")
         if self.buckets and self.other:
             raise ValueError("a hashed category takes no other=True: every value has a bucket")
+        known = set()
         for value in self.values:
             if type(value) not in (str, int):
                 raise ValueError(f"values of a category must be texts or whole numbers, not {shown(value)}")
-            if self.values.count(value) > 1:
+            if value in known:
                 raise ValueError(f"values of a category must differ, but {shown(value)} is listed twice")
+            known.add(value)
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
         return {value: code for code, value in enumerate(self.values)}
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.buckets or len(self.values) + self.other
 
     def coordinates(self, name: str) -> list[str]:
         """Return the names of the coordinates."""
@@ -121,6 +133,11 @@ class Vector:
     def __post_init__(self) -> None:
         checks.whole("length", self.length, least=1)
         _check_whose(self.of)
+
+    @property
+    def width(self) -> int:
+        """Number of coordinates."""
+        return self.length
 
     def coordinates(self, name: str) -> list[str]:
         """Return the names of the coordinates."""

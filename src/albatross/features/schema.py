@@ -51,7 +51,7 @@ class Features:
 
     def __init__(self, schema: Mapping[str, Feature], *, products: Iterable[Sequence[str]] = ()) -> None:
         self.schema = dict(schema)
-        self.products = tuple(map(tuple, products))
+        self.products = _pairs(products)
         _check_schema(self.schema, self.products)
         self._own: dict[str, list[str]] = {"arm": [], "situation": []}
         for name, feature in self.schema.items():
@@ -64,8 +64,6 @@ class Features:
             names += block
         for left, right in self.products:
             names += [f"{one} * {other}" for one, other in product(blocks[left], blocks[right])]
-        if len(names) > MOST_COORDINATES:
-            raise ValueError(f"the schema has {len(names)} coordinates, but at most {MOST_COORDINATES} are allowed")
         self.names = tuple(names)
         self.missing = dict.fromkeys(self.schema, 0)
         self._names_of_rows, self._plan = self._planned()
@@ -147,7 +145,8 @@ class Features:
 
     def _refuse_number(self, name: str, *given: _Columns) -> NoReturn:
         values = next(values for _, columns in given for each, values in columns if each == name)
-        wrong = next(value for value in values if isinstance(value, int | float) and abs(value) > checks.LARGEST)
+        numbers = (each.item() if isinstance(each, np.generic) else each for each in values)
+        wrong = next(each for each in numbers if isinstance(each, int | float) and abs(each) > checks.LARGEST)
         raise ValueError(f"{name} must be a number of at most {checks.LARGEST:g} in size, not {shown(wrong)}")
 
     def _columns(self, whose: Whose, records: Any) -> _Columns:
@@ -209,9 +208,7 @@ class Features:
         described = {}
         for name, feature in self.schema.items():
             given = {field.name: getattr(feature, field.name) for field in fields(feature)}
-            given = {
-                key: list(value) if key == "values" else value for key, value in given.items() if value or key == "mean"
-            }
+            given = {key: _plain(value) for key, value in given.items() if value or key == "mean"}
             described[name] = {"kind": kinds[type(feature)], **given}
         return {"features": described, "products": [list(pair) for pair in self.products]}
 
@@ -221,7 +218,7 @@ class Features:
         try:
             with open(path, "rb") as file:
                 return cls.from_dict(tomllib.load(file))
-        except ValueError as error:  # not TOML, not UTF-8 or not a schema
+        except (ValueError, RecursionError) as error:  # not TOML, not UTF-8 or not a schema
             raise ValueError(f"{Path(path).name} is not a schema of features: {error}") from None
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -243,18 +240,43 @@ class Features:
         <BLANKLINE>
         """
         table = self.to_dict()
-        lines = [f"products = {json.dumps(table['products'], ensure_ascii=False)}", ""]
+        lines = [f"products = {_toml(table['products'])}", ""]
         for name, described in table["features"].items():
-            lines.append(f"[features.{name if name.isidentifier() and name.isascii() else json.dumps(name)}]")
-            # JSON writes texts, numbers, truth values and lists as TOML does.
-            lines += [f"{key} = {json.dumps(value)}" for key, value in described.items()] + [""]
+            lines.append(f"[features.{name if name.isidentifier() and name.isascii() else _toml(name)}]")
+            lines += [f"{key} = {_toml(value)}" for key, value in described.items()] + [""]
         return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """Return texts, numbers, truth values and lists as TOML, which writes them as JSON does but for two exceptions.
+
+    TOML has no surrogates, by which JSON writes an emoji, and does not take DEL as it is.
+    """
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers as Python's, and tuples as lists."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 _Columns = tuple[int, list[tuple[str, Sequence[Any]]]]
 
 
-def _check_schema(schema: dict[str, Feature], products: tuple[tuple[str, ...], ...]) -> None:
+def _pairs(products: Any) -> tuple[tuple[str, str], ...]:
+    """Return the products as pairs of names."""
+    if isinstance(products, str) or not isinstance(products, Iterable):
+        raise ValueError(f"products must be a list of pairs of features, not {shown(products)}")
+    pairs = list(products)
+    for pair in pairs:
+        if not (isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)):
+            raise ValueError(f"a product has two features, not {shown(pair)}")
+    return tuple((left, right) for left, right in pairs)
+
+
+def _check_schema(schema: dict[str, Feature], products: tuple[tuple[str, str], ...]) -> None:
     if not schema:
         raise ValueError("a schema needs at least one feature")
     for name, feature in schema.items():
@@ -263,18 +285,20 @@ def _check_schema(schema: dict[str, Feature], products: tuple[tuple[str, ...], .
         if not isinstance(feature, tuple(KINDS.values())):
             raise ValueError(f"feature {shown(name)} must be a Number, a Category or a Vector, not {shown(feature)}")
     for pair in products:
-        if len(pair) != 2:
-            raise ValueError(f"a product has two features, not {shown(pair)}")
         for name in pair:
             if name not in schema:
                 raise ValueError(f"the product {shown(pair)} needs a feature {shown(name)}, which is not declared")
     if len(set(map(frozenset, products))) < len(products):
         raise ValueError("a product is listed twice")
+    # Before the names are made, which would fill the memory.
+    dim = sum(each.width for each in schema.values()) + sum(schema[a].width * schema[b].width for a, b in products)
+    if dim > MOST_COORDINATES:
+        raise ValueError(f"the schema has {dim} coordinates, but at most {MOST_COORDINATES} are allowed")
 
 
 def _declared(name: str, given: Any) -> Feature:
     """Return the feature that a table of a schema declares."""
-    if not isinstance(given, Mapping) or given.get("kind") not in KINDS:
+    if not isinstance(given, Mapping) or given.get("kind") not in tuple(KINDS):
         raise ValueError(f"feature {shown(name)} needs a kind: {', '.join(map(repr, KINDS))}")
     kind: Any = KINDS[given["kind"]]
     known = {field.name: field for field in fields(kind)}

@@ -83,18 +83,16 @@ class OnlineToConfidenceState(NamedTuple):
 def resolve_online_to_confidence(policy: OnlineToConfidence, n_arms, dim, horizon):
     if policy.sparsity > dim:
         raise ValueError(f"sparsity is {policy.sparsity}, but the ball has only {dim} coordinates")
-    # Counted only if few coordinates are left out or kept: the number may have millions of digits.
-    few = min(policy.sparsity, dim - policy.sparsity) < _MOST_SUPPORTS.bit_length()
-    found = math.comb(dim, policy.sparsity) if few else math.inf
-    what = f"{found if few else 'more than 1e6'} supports of {policy.sparsity} of {dim} coordinates"
-    if found > _MOST_SUPPORTS:
+    what = f"supports of {policy.sparsity} of {dim} coordinates"
+    # Counted only if few coordinates are kept or left out: the number may have millions of digits.
+    many = min(policy.sparsity, dim - policy.sparsity) >= _MOST_SUPPORTS.bit_length()
+    if many or math.comb(dim, policy.sparsity) > _MOST_SUPPORTS:
         raise ValueError(
-            f"{what} are too many for OnlineToConfidence, which keeps a regression for each, at most "
+            f"there are too many {what} for OnlineToConfidence, which keeps a regression for each, at most "
             f"{_MOST_SUPPORTS}: use SLUCB or AlbatrossDim"
         )
-    checks.fits_in_memory(
-        f"a regression for each of {what}", 8 * found * policy.sparsity**2, "use SLUCB or AlbatrossDim"
-    )
+    n_bytes = 8 * math.comb(dim, policy.sparsity) * policy.sparsity**2
+    checks.fits_in_memory(f"a regression for each of the {what}", n_bytes, "use SLUCB or AlbatrossDim")
     return parameters(policy, dim=dim, supports=np.array(list(combinations(range(dim), policy.sparsity))))
 
 
