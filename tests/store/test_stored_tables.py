@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
+import processes
 import pytest
 
 from albatross.store.tables import read_table, write_table
@@ -49,3 +55,31 @@ def test_ctrl_c_within_a_query_is_ctrl_c(tmp_path, monkeypatch):
     monkeypatch.setattr("albatross.store.tables.exact_pattern", interrupted)
     with pytest.raises(KeyboardInterrupt):
         read_table(tmp_path / "curves.parquet")
+
+
+def test_threads_read_tables_at_the_same_time(tmp_path):
+    path = tmp_path / "curves.parquet"
+    write_table({"regret": np.arange(20_000)}, path)
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda _: read_table(path)["regret"].sum(), range(100))
+        assert set(found) == {np.arange(20_000).sum()}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_forked_process_reads_tables_too(tmp_path):
+    write_table({"regret": np.arange(20_000)}, tmp_path / "curves.parquet")
+    script = """
+    import os, sys
+    from pathlib import Path
+    from albatross.store.tables import read_table
+    path = Path(sys.argv[1])
+    read_table(path)
+    child = os.fork()
+    if child == 0:
+        read_table(path)
+        os._exit(7)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), tmp_path / "curves.parquet"]
+    with processes.started(command) as forking:
+        assert forking.wait(timeout=60.0) == 7

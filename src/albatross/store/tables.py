@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +28,18 @@ def write_table(columns: Mapping[str, np.ndarray], path: Path) -> None:
 def read_table(path: Path, sql: str = "SELECT * FROM rows", *, name: str = "rows") -> dict[str, np.ndarray]:
     """Return the columns of a query of a table, which the query calls `name`."""
     with _in_words(path):
-        rows = _database().read_parquet(exact_pattern(path), hive_partitioning=False)
+        database = _database(os.getpid(), threading.get_ident())
+        rows = database.read_parquet(exact_pattern(path), hive_partitioning=False)
         return dict(rows.query(name, sql).fetchnumpy())
 
 
-@cache
-def _database() -> Any:
-    return duckdb.connect()  # in memory, and once: connecting takes longer than a query
+@lru_cache(maxsize=4)
+def _database(process: int, thread: int) -> Any:
+    """Return a connection, made once: connecting takes longer than a query.
+
+    Threads cannot share one, and in a forked process the connection of its parent waits for threads that are not there.
+    """
+    return duckdb.connect()
 
 
 @contextmanager
