@@ -6,6 +6,9 @@ surviving arm until each has n_k plays, and drops the one of the lowest mean:
     n_k = ceil((n - K) / (logbar(K) (K + 1 - k))),   logbar(K) = 1/2 + sum_{i=2}^K 1/i.
 
 It identifies the best arm and makes no attempt at a small regret on the way. The last arm is played for ever.
+
+It is for a fixed set of arms that are all eligible. A phase ends when every surviving arm has its plays: after an arm
+is added to an agent, or retired before it was dropped, no phase ends, and the arms are played equally often.
 """
 
 from __future__ import annotations
