@@ -229,7 +229,7 @@ def selections(stored: Stored) -> list[Reading]:
     panels=("h",),
     quantity="estimates at or above the norm, in % of draws and epochs",
     criterion="but for one in twenty",
-    take_away="Estimates above the norm mean that the confidence sets kept theta*.",
+    take_away="An estimate below the norm means that theta* is outside the confidence set.",
 )
 def above_norm(stored: Stored) -> list[Reading]:
     def above(ratios: np.ndarray, _: np.ndarray) -> float:

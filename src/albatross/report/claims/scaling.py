@@ -62,8 +62,8 @@ def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: in
     place="Section 1; abstract; Theorem 1",
     quantity="exponent of the norm in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="The bound grows with 1 + norm; measured regret grows more slowly, because biases cost most at short "
-    "theta*.",
+    take_away="The bound grows with 1 + norm. Biases cost regret at every norm, so regret need not be in proportion to "
+    "the norm.",
 )
 def with_norm(stored: Stored) -> list[Reading]:
     return [norm.default(_below_theorem(stored, "norm", "alb-norm", "ALB-Norm", 1))]
@@ -76,8 +76,7 @@ def with_norm(stored: Stored) -> list[Reading]:
     place="Section 1; abstract; Theorem 1",
     quantity="exponent of the bound in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="A first bound that is a hundred times too large costs ALB-Norm little, because its first epochs are "
-    "short.",
+    take_away="ALB-Norm uses the bound that it is given in its first epoch only, which is short.",
 )
 def not_with_bound(stored: Stored) -> list[Reading]:
     return [norm.default(_below_theorem(stored, "bound", "alb-norm", "ALB-Norm", 1))]
@@ -90,7 +89,7 @@ def not_with_bound(stored: Stored) -> list[Reading]:
     place="Section 1",
     quantity="exponent of the bound in the regret",
     criterion=f"a guarantee is an upper bound: more than flat, {_FLAT:g}, is enough",
-    take_away="A bound that is too large has its price for OFUL+, but regret grows less than in proportion to it.",
+    take_away="OFUL+ keeps the bound that it is given: what a large bound costs, it costs in every round.",
 )
 def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     return [norm.default(exponent(stored, "bound", "oful-plus", "OFUL+", (_FLAT, math.inf)))]
@@ -103,7 +102,7 @@ def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     place="Section 1; abstract; Theorem 2",
     quantity="exponent of d* in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="Twice as many coordinates in use cost about twice the regret.",
+    take_away="Once the support is found, ALB-Dim is OFUL on d* coordinates.",
 )
 def with_sparsity(stored: Stored) -> list[Reading]:
     return [Reading("default", _below_theorem(stored, "sparsity", "alb-dim", "ALB-Dim", 2), ball.CHANGE)]
@@ -116,7 +115,8 @@ def with_sparsity(stored: Stored) -> list[Reading]:
     place="Section 4, discussion of Theorem 2",
     quantity="exponent of d in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="After five phases regret hardly depends on d; in the first phases, on all coordinates, it does.",
+    take_away="In the first phases, on all coordinates, regret depends on d. The claim is about what remains of that "
+    "after the last.",
 )
 def not_with_dim(stored: Stored) -> list[Reading]:
     return [Reading("default", _below_theorem(stored, "dim", "alb-dim", "ALB-Dim", 2), ball.CHANGE)]
@@ -129,7 +129,7 @@ def not_with_dim(stored: Stored) -> list[Reading]:
     place="Section 1; Section 4",
     quantity="exponent of d in the regret",
     criterion="linearly: an exponent of 1, give or take a quarter",
-    take_away="Every useless coordinate costs OFUL as much as a useful one.",
+    take_away="OFUL has to explore useless coordinates as much as useful ones.",
 )
 def oful_with_dim(stored: Stored) -> list[Reading]:
     return [Reading("default", exponent(stored, "dim", "oful", "OFUL on all coordinates", (0.75, 1.25)))]
@@ -142,8 +142,7 @@ def oful_with_dim(stored: Stored) -> list[Reading]:
     place="abstract; Theorems 1 to 3",
     quantity="exponent of T in the regret",
     criterion="at most the exponent of the theorem's own curve",
-    take_away="Slopes on log axes are near one half; the theorems' curves are a little steeper, because of their "
-    "logarithms.",
+    take_away="The theorems' own curves are a little steeper than one half on log axes, because of their logarithms.",
 )
 def root_t(stored: Stored) -> list[Reading]:
     found = [
@@ -198,8 +197,8 @@ def below_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quantity="exponent of the bound in the regret",
     criterion=f"more than flat, {_FLAT:g}",
-    take_away="OSOM's guarantee grows with its bound. Its regret does not have to: with a large bound it never "
-    "switches.",
+    take_away="OSOM's guarantee grows with its bound. Its regret does not have to: with a large bound its test may "
+    "never fire.",
 )
 def osom_with_bound(stored: Stored) -> list[Reading]:
     return [Reading("default", exponent(stored, "bound", "osom", "OSOM", (_FLAT, math.inf)))]
