@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from albatross.report.claims.engine import Measured, Reading, experiment, question
+from albatross.report.claims.engine import Measured, Reading, question, statement
 from albatross.report.claims.measuring import ABOVE_1, Range, at_most, ratio, share
 from albatross.store.results import Stored
 
-_PLACE = "Section 1, motivating example"
+_PLACE = "Section 1.1, motivating example"
 _CENTRED = "contexts and rewards are centred within arms before the norm is estimated"
 # The main text leaves the constant c of all widths open, so it is part of the letter.
 _LETTER = "main text, the paper's estimator"
@@ -43,7 +43,7 @@ def _ratio(
     return [ratio(what, *regrets, wanted)]
 
 
-@experiment(
+@statement(
     "On real headlines, a bound for each reader beats one bound for all.",
     panels=("news",),
     quote="our algorithm ALB-Norm that tailors the model class for each user separately is more effective (lesser "
@@ -59,12 +59,12 @@ def news_one_bound(stored: Stored) -> list[Reading]:
     ]
 
 
-@experiment(
+@statement(
     "On real headlines, ALB-Norm beats OSOM.",
     panels=("news",),
     quote="We further show that our algorithms are also more effective than state of art model selection algorithms "
-    "such as OSOM, which posits a `binary' model - users either assign a 0 weight to topic or assign a potentially "
-    "large weight to topic.",
+    "such as OSOM [osom], which posits a `binary' model - users either assign a 0 weight to topic or assign a "
+    "potentially large weight to topic.",
     place=_PLACE,
     quantity="regret of OSOM with one bound / of ALB-Norm",
     take_away="A binary model has to take a small norm either for 0 or for a large one.",
@@ -76,7 +76,7 @@ def news_osom(stored: Stored) -> list[Reading]:
     ]
 
 
-@experiment(
+@statement(
     "On real headlines, ALB-Dim for each reader beats policies that do not adapt.",
     panels=("news",),
     quote="In this context, our adaptive algorithm ALB-Dim that tailors to the interest of the individual user "

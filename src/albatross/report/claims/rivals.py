@@ -8,7 +8,7 @@ import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, experiment, question, statement
 from albatross.report.claims.measuring import ABOVE_1, at_most, mean, ratio, regret_ratios
-from albatross.report.claims.norm import CHANGE, NORMS, default, each_reading, regrets
+from albatross.report.claims.norm import CHANGE, NORMS, each_reading, regrets
 from albatross.report.wording import short
 from albatross.store.results import Stored
 
@@ -37,18 +37,15 @@ def _all_users(stored: Stored, above: str, below: str, note: str = "") -> list[M
     return [ratio(f"all users{note}", *_users(stored, above, below), ABOVE_1)]
 
 
-@experiment(
-    "For many users, a bound for each of them beats one bound for all.",
+@question(
+    "For generated users, too, a bound for each of them beats one bound for all.",
     panels=("users",),
-    quote="our algorithm ALB-Norm that tailors the model class for each user separately is more effective (lesser "
-    "regret), than to, employ a (non-adaptive) linear bandit algorithm for each user",
-    place="Section 1, motivating example",
     quantity="regret of OFUL+ with one bound / of ALB-Norm",
     take_away="One bound has to fit the user with the largest norm, and all others pay for it. The users here are "
     "generated.",
 )
 def users(stored: Stored) -> list[Reading]:
-    return [default(_all_users(stored, "oful-plus", "alb-norm"))]
+    return [Reading("default", _all_users(stored, "oful-plus", "alb-norm"))]
 
 
 def switching(stored: Stored, panel: str, policy: str) -> str:
@@ -63,9 +60,9 @@ def switching(stored: Stored, panel: str, policy: str) -> str:
 @experiment(
     "ALB-Norm beats OSOM, which decides between norm 0 and a large norm.",
     panels=(*NORMS, "users"),
-    quote="We further show that our algorithms are also more effective than state of art model selection algorithms "
-    "such as OSOM",
-    place="Section 1, motivating example; Section 2",
+    quote="ALB-Norm, which achieves regret Õ(‖θ*‖√T), a superior guarantee (which we also empirically verify) compared "
+    "to OSOM.",
+    place="Section 2",
     quantity="regret of OSOM, given the bound that ALB-Norm starts from, / of ALB-Norm; in how many trials or for how "
     "many users OSOM switched to its complex model, and when (median)",
     criterion="in all of its forms: as reconstructed, given 1, and with a test at the scale of OFUL+'s radii",
@@ -84,19 +81,15 @@ def osom(stored: Stored) -> list[Reading]:
     return [Reading("default", found, f"{CHANGE}; OSOM is a reconstruction, and its scaled test is ours")]
 
 
-@statement(
+@question(
     "Corral over a grid of norms does worse than ALB-Norm.",
     panels=NORMS,
-    quote="However, Corral can only handle finitely many hypothesis classes and is not suited to our setting with "
-    "continuum hypothesis classes.",
-    place="Section 2",
     quantity="regret of Corral over OFUL+ given 0.1, 0.3, 1, 3 and 10 / of ALB-Norm",
-    criterion="not suited: more regret than ALB-Norm, although both norms are on the grid",
     take_away="Corral keeps playing every norm of its grid. The paper calls it unsuited to a continuum, and does not "
     "compare regrets.",
 )
 def corral_grid(stored: Stored) -> list[Reading]:
-    return [default(regrets(stored, "corral", "alb-norm", ABOVE_1))]
+    return [Reading("default", regrets(stored, "corral", "alb-norm", ABOVE_1))]
 
 
 # ------------------------------------------------------------------------------------------------------- theta* = 0
@@ -130,7 +123,7 @@ def _beside_ucb(stored: Stored, suffix: str, least: float = 1.0) -> list[Measure
     quote="When θ* = 0 (the simplest model, without any contextual information), Algorithm 1 recovers the minimax "
     "regret of UCB algorithm.",
     place="Remark 3; abstract",
-    proviso="K > d",
+    proviso="K > d; and T_1 as Theorem 1 requires, which is far longer than here",
     quantity="regret of ALB-Norm / of UCB, which ignores contexts",
     criterion="recovers: within a factor of 2, times the 1 + sqrt(d / K) that Theorem 1 leaves beside UCB's sqrt(K)",
     take_away="Theorem 1 leaves sqrt(d) beside UCB's sqrt(K): the more arms there are per feature, the less there is "
@@ -203,7 +196,7 @@ def ranks_users(stored: Stored) -> list[Reading]:
     for population in np.unique(rows["population"]):
         chosen = rows["population"] == population
         ranks.append(spearmanr(rows["norm"][chosen], rows["norm_bound"][chosen]).statistic)
-    return [Reading("default", [mean("one number per population", np.array(ranks), (0.8, 1.0))])]
+    return [Reading("default", [mean("one number per population", np.array(ranks), (0.8, math.inf))])]
 
 
 CLAIMS = (

@@ -15,6 +15,9 @@ from albatross.report.wording import short
 from albatross.store.results import Stored
 
 _FLAT = 0.1  # an exponent up to this is called flat: regret grows by a quarter while x grows tenfold
+# Where the theorems promise what these claims say; `theorem_conditions` measures whether it is so here.
+_THEOREM_1 = "T_1 as Theorem 1 requires: see theorem-conditions among our questions"
+_THEOREM_2 = "T_0 of Equation (1), as Theorem 2 requires: see theorem-conditions among our questions"
 _LIKE_THE_THEOREM = f"an upper bound: at most the exponent of the theorem's own curve, or {_FLAT:g} where that is flat"
 
 
@@ -60,6 +63,7 @@ def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: in
     panels=("scaling",),
     quote="achieves a regret scaling linearly in the true norm ‖θ*‖",
     place="Section 1; abstract; Theorem 1",
+    proviso=_THEOREM_1,
     quantity="exponent of the norm in the regret",
     criterion=_LIKE_THE_THEOREM,
     take_away="The bound grows with 1 + norm. Biases cost regret at every norm, so regret need not be in proportion to "
@@ -74,6 +78,7 @@ def with_norm(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="our regret bound scales linearly in ‖θ*‖ [...] as opposed to an upper bound on ‖θ*‖",
     place="Section 1; abstract; Theorem 1",
+    proviso=_THEOREM_1,
     quantity="exponent of the bound in the regret",
     criterion=_LIKE_THE_THEOREM,
     take_away="ALB-Norm uses the bound that it is given in its first epoch only, which is short.",
@@ -87,6 +92,7 @@ def not_with_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="Crucially however, the regret guarantees scale linearly in the upper bound L.",
     place="Section 1",
+    proviso="said of the guarantees of LinUCB, OFUL and OSOM; OFUL+ is the form of OFUL with biases",
     quantity="exponent of the bound in the regret",
     criterion=f"a guarantee is an upper bound: more than flat, {_FLAT:g}, is enough",
     take_away="OFUL+ keeps the bound that it is given: what a large bound costs, it costs in every round.",
@@ -100,6 +106,7 @@ def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="the regret scales linearly in the unknown cardinality of the support of θ*",
     place="Section 1; abstract; Theorem 2",
+    proviso=_THEOREM_2,
     quantity="exponent of d* in the regret",
     criterion=_LIKE_THE_THEOREM,
     take_away="Once the support is found, ALB-Dim is OFUL on d* coordinates.",
@@ -112,7 +119,8 @@ def with_sparsity(stored: Stored) -> list[Reading]:
     "Regret does not grow with d.",
     panels=("scaling",),
     quote="the dominant scaling term only depends on the true complexity d*, and not on the underlying dimension d",
-    place="Section 4, discussion of Theorem 2",
+    place="Section 4.2, discussion",
+    proviso=_THEOREM_2,
     quantity="exponent of d in the regret",
     criterion=_LIKE_THE_THEOREM,
     take_away="In the first phases, on all coordinates, regret depends on d. The claim is about what remains of that "
@@ -126,7 +134,7 @@ def not_with_dim(stored: Stored) -> list[Reading]:
     "The regret of OFUL grows in proportion to d.",
     panels=("scaling",),
     quote="standard linear bandit algorithms such as [oful], where the regret scales linearly in d",
-    place="Section 1; Section 4",
+    place="Section 1; Section 4.2, discussion",
     quantity="exponent of d in the regret",
     criterion="linearly: an exponent of 1, give or take a quarter",
     take_away="OFUL has to explore useless coordinates as much as useful ones.",
@@ -138,8 +146,10 @@ def oful_with_dim(stored: Stored) -> list[Reading]:
 @statement(
     "Regret grows with the number of rounds no faster than the square root, but for logarithms.",
     panels=("scaling",),
-    quote="ALB achieves regret scaling of Õ(‖θ*‖√T)",
-    place="abstract; Theorems 1 to 3",
+    quote="ALB achieves regret scaling of Õ(‖θ*‖√T) [...] ALB achieves Õ(d*√T) regret [...] even when the forecaster "
+    "is unaware of d_{m*}, the regret scales as Õ(√(d_{m*}T))",
+    place="abstract; Section 5.1; Theorems 1 to 3",
+    proviso="T_1 and T_0 as the theorems require: see theorem-conditions among our questions",
     quantity="exponent of T in the regret",
     criterion="at most the exponent of the theorem's own curve",
     take_away="The theorems' own curves are a little steeper than one half on log axes, because of their logarithms.",
