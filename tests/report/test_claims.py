@@ -517,6 +517,13 @@ def test_the_interval_of_a_deviation_is_positive_and_covers_it_in_about_95_of_10
     assert 0.906 <= np.mean([found.low <= 10.0 <= found.high for found in every]) <= 0.994  # four standard errors
 
 
+def test_a_few_trials_that_all_agree_do_not_settle_a_probability(results):
+    assert found(results, "proved-sets").doubtful  # all of a few sets contain theta*; 95 % of them should
+    rng = np.random.default_rng(2)
+    every = [measuring.proportion("", rng.random(10) < 0.9, (0.0, 100.0)) for _ in range(400)]
+    assert np.mean([found.low <= 90.0 <= found.high for found in every]) >= 0.906  # four standard errors below 0.95
+
+
 def test_no_interval_of_the_report_leaves_the_range_of_what_it_is_of(results):
     one_moves = "SELECT * REPLACE (norm_bound + CAST(draw = 0 AND epoch > 8 AS INT) AS norm_bound) FROM curves"
     small_results.change_table(results, "h", one_moves)

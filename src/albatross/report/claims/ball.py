@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, experiment, question, statement
-from albatross.report.claims.measuring import ABOVE_1, at_most, exact, mean, ratio, regret_ratios, share
+from albatross.report.claims.measuring import ABOVE_1, at_most, exact, mean, proportion, ratio, regret_ratios
 from albatross.store.results import Stored
 
 CHANGE = "ALB-Dim explores with N(0, I) actions, which lie outside the unit ball"
@@ -139,7 +139,7 @@ def non_monotone(stored: Stored) -> list[Reading]:
     found = []
     for dim, (missed, _) in _refinement(stored).items():
         regained = (missed.max(axis=1) > 0) & (missed[:, -1] == 0)
-        found.append(share(f"d = {dim}", 100.0 * regained, (1.0, 100.0)))
+        found.append(proportion(f"d = {dim}", regained, (1.0, 100.0)))
     return [Reading("default", found, CHANGE)]
 
 

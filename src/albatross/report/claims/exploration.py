@@ -8,8 +8,8 @@ import numpy as np
 
 from albatross.report.claims import ball
 from albatross.report.claims.engine import Measured, Reading, statement
-from albatross.report.claims.laboratory import FLAT, PANEL, percent, shares, values_of
-from albatross.report.claims.measuring import Range, at_most, exact, share, slope
+from albatross.report.claims.laboratory import FLAT, PANEL, shares, values_of
+from albatross.report.claims.measuring import Range, at_most, exact, proportion, slope
 from albatross.report.claims.scaling import exponent
 from albatross.store.results import Stored
 
@@ -20,7 +20,7 @@ def _errors(stored: Stored, part: str, reading: str, delta: float) -> list[Measu
     """At each d the share of the draws with an error as large as allowed or larger."""
     values = values_of(stored, part, reading)
     return [
-        share(f"{reading}, d = {x:g}", percent(each >= 1.0), (0.0, 100.0 * delta))
+        proportion(f"{reading}, d = {x:g}", each >= 1.0, (0.0, 100.0 * delta))
         for x, each in zip(values.x, values.at, strict=True)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, question, statement
-from albatross.report.claims.measuring import ABOVE_1, at_most, ratio, regret_ratios, share
+from albatross.report.claims.measuring import ABOVE_1, at_most, proportion, ratio, regret_ratios
 from albatross.store.results import Stored
 
 _CHANGE = "rewards are divided by b(delta), as features are, and widths have the size of the noise so scaled"
@@ -104,7 +104,7 @@ def right_map(stored: Stored) -> list[Reading]:
     found = [
         trial[1] == summary["settings"]["true_dim"] for trial in summary["policies"]["alb-dim-suplinrel"]["models"]
     ]
-    return [Reading("default", [share("SupLinRel inside", 100.0 * np.array(found), (50.0, 100.0))])]
+    return [Reading("default", [proportion("SupLinRel inside", np.array(found), (50.0, 100.0))])]
 
 
 CLAIMS = (finite_arms, finite_gain, inside_suplinucb, inside_linucb, mod_cb, right_map)

@@ -9,8 +9,8 @@ import numpy as np
 
 from albatross import bounds
 from albatross.report.claims.engine import Measured, Reading, question, statement
-from albatross.report.claims.laboratory import FLAT, PANEL, percent, shares, values_of
-from albatross.report.claims.measuring import at_most, mean, share, slope
+from albatross.report.claims.laboratory import FLAT, PANEL, shares, values_of
+from albatross.report.claims.measuring import at_most, mean, proportion, slope
 from albatross.store.results import Stored
 
 CENTRED = "contexts and rewards centred within arms"
@@ -57,7 +57,7 @@ def _never_below(stored: Stored, reading: str, factor: float) -> list[Measured]:
     bound = values_of(stored, "norm-bound", reading).matrix()
     delta = stored.summaries["theorems"]["settings"]["mixture"]["delta"]
     met = np.all(bound >= _norm(stored), axis=1)
-    return [share("all epochs", percent(met), (100.0 * (1.0 - factor * delta), 100.0))]
+    return [proportion("all epochs", met, (100.0 * (1.0 - factor * delta), 100.0))]
 
 
 @statement(
