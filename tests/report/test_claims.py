@@ -58,6 +58,7 @@ VERDICTS = {
     "mod-cb": HOLDS,
     "right-map": HOLDS,
     "with-norm": CHANGED,
+    "oful-plus-with-norm": CHANGED,
     "not-with-bound": CHANGED,
     "oful-plus-with-bound": CHANGED,
     "with-sparsity": CHANGED,
@@ -241,6 +242,7 @@ OTHERWISE = [
     ("inside-linucb", "nested", scaled("alb-dim-linucb", 0.6), HOLDS),
     ("mod-cb", "nested", scaled("mod-cb", 0.1), FAILS),
     ("with-norm", "scaling", steeper("norm", "alb-norm", 0.6), FAILS),
+    ("oful-plus-with-norm", "scaling", steeper("norm", "oracle", 0.6), FAILS),
     ("not-with-bound", "scaling", steeper("bound", "alb-norm", 0.2), FAILS),
     ("oful-plus-with-bound", "scaling", steeper("bound", "oful-plus", 0), FAILS),
     ("with-sparsity", "scaling", steeper("sparsity", "alb-dim", 1.5), FAILS),
@@ -334,6 +336,13 @@ def test_the_letter_is_near_its_own_oracle_or_the_default_is_or_nothing_holds(re
     for suffix, verdict in (("-paper", HOLDS), ("-literal", CHANGED), ("", FAILS)):
         small_results.change_table(results, "a", scaled(f"oracle{suffix}", 0.3))
         assert found(results, "near-oracle-norm").verdict == verdict
+
+
+def test_osom_stands_beside_alb_norm_with_the_papers_estimator_too(results):
+    before = found(results, "osom").readings
+    small_results.change_table(results, "a", scaled("alb-norm-paper", 0.01))
+    moved = [now.measured != old.measured for now, old in zip(found(results, "osom").readings, before, strict=True)]
+    assert moved == [False, True]
 
 
 def test_a_number_of_osom_says_how_often_it_switched(results):

@@ -74,6 +74,20 @@ def with_norm(stored: Stored) -> list[Reading]:
 
 
 @statement(
+    "The regret of OFUL+, given the norm, grows at most in proportion to it.",
+    panels=("scaling",),
+    quote="the cumulative regret R(T) of linear bandit algorithms (like OFUL [oful] and OSOM [osom]) scales linearly "
+    "with ‖θ*‖ ([osom])",
+    place="Section 3.1; Remark 2",
+    quantity="exponent of the norm in the regret",
+    criterion=_LIKE_THE_THEOREM,
+    take_away="The norm is a measure of complexity so far as regret grows with it where the norm is known.",
+)
+def oful_plus_with_norm(stored: Stored) -> list[Reading]:
+    return [norm.default(_below_theorem(stored, "norm", "oracle", "OFUL+ given the norm", 1))]
+
+
+@statement(
     "Regret does not grow with the bound that is given.",
     panels=("scaling",),
     quote="our regret bound scales linearly in ‖θ*‖ [...] as opposed to an upper bound on ‖θ*‖",
@@ -235,6 +249,7 @@ def theorem_conditions(stored: Stored) -> list[Reading]:
 
 CLAIMS = (
     with_norm,
+    oful_plus_with_norm,
     not_with_bound,
     oful_plus_with_bound,
     with_sparsity,
