@@ -147,7 +147,7 @@ def non_monotone(stored: Stored) -> list[Reading]:
 
 
 @question(
-    "Inside the ball ALB-Dim has less regret than an earlier algorithm that is not given the sparsity, either.",
+    "Inside the ball, ALB-Dim beats SL-UCB, an earlier algorithm that does not know the sparsity.",
     panels=(_LITERAL,),
     quantity="regret of SL-UCB (Carpentier and Munos 2012) / of ALB-Dim, exploration on the unit sphere",
     take_away="The paper calls ALB-Dim the first algorithm with such guarantees. Regret can be measured, precedence of "

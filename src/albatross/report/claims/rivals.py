@@ -41,8 +41,7 @@ def _all_users(stored: Stored, above: str, below: str, note: str = "") -> list[M
     "For generated users, too, a bound for each of them beats one bound for all.",
     panels=("users",),
     quantity="regret of OFUL+ with one bound / of ALB-Norm",
-    take_away="One bound has to fit the user with the largest norm, and all others pay for it. The users here are "
-    "generated.",
+    take_away="One bound has to fit the user with the largest norm, so it is too large for all others.",
 )
 def users(stored: Stored) -> list[Reading]:
     return [Reading("default", _all_users(stored, "oful-plus", "alb-norm"))]

@@ -81,7 +81,8 @@ def with_norm(stored: Stored) -> list[Reading]:
     place="Section 3.1; Remark 2",
     quantity="exponent of the norm in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="The norm is a measure of complexity so far as regret grows with it where the norm is known.",
+    take_away="If a policy that knows the norm pays no more for a long theta*, the norm says little about how hard a "
+    "problem is.",
 )
 def oful_plus_with_norm(stored: Stored) -> list[Reading]:
     return [norm.default(_below_theorem(stored, "norm", "oracle", "OFUL+ given the norm", 1))]
