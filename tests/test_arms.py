@@ -18,6 +18,8 @@ COUNTS_ALL_ARMS = {
     "oful-plus": "T~ is the horizon less the number of arms",
     "oful-plus-appendix": "T~ is the horizon less the number of arms",
     "osom": "T~ is the horizon less the number of arms",
+    "osom-norm": "T~ is the horizon less the number of arms",
+    "exp4-ix-no-biases": "its rates are set for the number of arms",
     "alb-norm-start": "it draws the arm of its start among all",
     "albatross-safeguard": "an arm that was never played is not identified",
     "corral": "OSOM is a base",
@@ -167,7 +169,7 @@ def test_rows_in_the_order_of_the_arms_are_the_usual_offer(name):
             break
 
 
-ORDER_MATTERS = {name for name in NAMED if name.startswith(("sup-lin", "alb-dim-finite", "mod-cb", "corral"))}
+ORDER_MATTERS = {name for name in NAMED if name.startswith(("sup-lin", "alb-dim", "mod-cb", "exp4", "corral"))}
 
 
 def test_several_rows_of_one_arm_share_its_bias():

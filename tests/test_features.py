@@ -89,12 +89,11 @@ def test_all_kinds_of_tables_give_the_same_contexts(features):
     assert np.array_equal(features.encode(SITUATION, {"one": ARMS[0], "two": ARMS[1]}), expected)
     assert np.array_equal(features.encode(SITUATION, records), expected)
     assert np.array_equal(features.encode_rows([SITUATION] * 2, ARMS), expected)
-    for library in ("pandas", "polars", "pyarrow"):
+    for library in ("pandas", "polars"):
         module = pytest.importorskip(library)
         columns = {name: [arm[name] for arm in ARMS] for name in ARMS[0]}
         columns["embedding"] = [list(map(float, row)) for row in columns["embedding"]]
-        frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-        assert np.array_equal(features.encode(SITUATION, frame), expected), library
+        assert np.array_equal(features.encode(SITUATION, module.DataFrame(columns)), expected), library
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from albatross.features import Features
     from albatross.fleet import Fleet
     from albatross.loops import Choices
-    from albatross.simulation import Run, simulate
+    from albatross.runs import Run, runs_frame
+    from albatross.simulation import simulate
 
 __all__ = [
     "Agent",
@@ -31,8 +32,10 @@ __all__ = [
     "features",
     "linalg",
     "models",
+    "plot_regret",
     "policies",
     "protocol",
+    "runs_frame",
     "simulate",
 ]
 
@@ -47,7 +50,9 @@ _HOMES = {
     "Decision": "agent",
     "Features": "features",
     "Fleet": "fleet",
-    "Run": "simulation",
+    "Run": "runs",
+    "plot_regret": "report.figures.compare",
+    "runs_frame": "runs",
     "simulate": "simulation",
 }
 

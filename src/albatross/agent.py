@@ -18,6 +18,7 @@ from albatross.floor import NUMBERS, check_floor, with_floor
 from albatross.forks import renew_after_fork
 from albatross.loops import count_choices, decide, learn_log, learn_reward
 from albatross.noise import NoiseByDecision
+from albatross.notebook import html_table
 from albatross.pending import Pending
 from albatross.picking import row_to_retry
 from albatross.protocol import (
@@ -48,6 +49,11 @@ class Decision(NamedTuple):
     width: float  # the exploration bonus in the score
     propensity: float | None  # the probability of choosing this row; None if unknown
     row: int  # the chosen row of the contexts
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            "Decision", [("", "value"), *((key, checks.shown(each)) for key, each in self._asdict().items())]
+        )
 
 
 class Agent:
@@ -142,6 +148,11 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.policy!r}, {self._arms.described()}dim={self.dim})"
+
+    def _repr_html_(self) -> str:
+        found = self.diagnostics()
+        rows = [(key, checks.shown(value)) for key, value in found.items()]
+        return html_table(repr(self), [("", "value"), *rows])
 
     # ------------------------------------------------------------------------------------------------------------ arms
 

@@ -11,6 +11,7 @@ from albatross import checks, policies, saving
 from albatross.errors import UnknownDecision
 from albatross.forks import renew_after_fork
 from albatross.loops import Choices, all_finite, choose, first_not_pending, learn_rewards
+from albatross.notebook import html_table
 from albatross.picking import row_to_retry
 from albatross.protocol import (
     Offer,
@@ -96,6 +97,11 @@ class Fleet:
 
     def __repr__(self) -> str:
         return f"Fleet({self.policy!r}, n_users={self.n_users}, n_arms={self.n_arms}, dim={self.dim})"
+
+    def _repr_html_(self) -> str:
+        pending, decisions = int(self._pending.sum()), int(self._decisions.sum())
+        rows = (("users", self.n_users), ("decisions", decisions), ("pending", pending), ("bytes", self.nbytes))
+        return html_table(repr(self), [("", "value"), *((name, f"{value:,}") for name, value in rows)])
 
     def add_users(self, n_users: int) -> np.ndarray:
         """Add `n_users` new users and return their numbers."""

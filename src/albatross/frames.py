@@ -34,6 +34,10 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     """
     if isinstance(frame, np.ndarray):
         return {name: frame[name].tolist() for name in frame.dtype.names or ()}
+    names = list(getattr(frame, "columns", ()))
+    if any(names.count(name) > 1 for name in names):  # pandas allows it, and DuckDB would rename them
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the frame has two columns called {shown(twice)}")
     if not hasattr(frame, "__arrow_c_stream__"):
         frame = _from_interchange(frame)
     try:
@@ -41,14 +45,26 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     except ImportError:
         raise ImportError(missing_extra("duckdb")) from None
     with duckdb.connect() as connection:
-        connection.register("frame", frame)
+        connection.register("frame", frame if _is_pandas(frame) else _Stream(frame))
         found = connection.execute("SELECT * FROM frame")
         names = [column[0] for column in found.description]
         rows = found.fetchall()
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the frame has two columns called {shown(twice)}")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+
+
+def _is_pandas(frame: Any) -> bool:
+    """Return whether DuckDB reads the frame itself; as an Arrow stream, a pandas frame needs pyarrow."""
+    return type(frame).__module__.partition(".")[0] == "pandas"
+
+
+class _Stream:
+    """Nothing but the Arrow stream of a frame, which DuckDB reads without the frame's library."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._frame.__arrow_c_stream__(requested_schema)
 
 
 def _from_interchange(frame: Any) -> Any:

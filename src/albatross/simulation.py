@@ -6,7 +6,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -37,6 +36,7 @@ from albatross.protocol import (
     track,
 )
 from albatross.recording import recording_grid
+from albatross.runs import Run
 from albatross.states import leaves
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
@@ -44,25 +44,6 @@ _MANY_ROUNDS = 1_000_000
 Oracle = Callable[[dict[str, Any]], Policy]  # makes a policy from the trial's truth
 BYTES_A_TRIAL = 1_000  # at least, that Python keeps of a policy's trial besides its curves
 _BLOCKS_AT_ONCE, _ROUNDS_AT_ONCE = 64, 2_048  # on the ball, between two looks at the clock
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Run:
-    """The results of one policy in all trials. Curves are cumulative, at the recorded rounds."""
-
-    policy: Any
-    rounds: np.ndarray  # (g,) the recorded rounds, counted from 1
-    regret: np.ndarray  # (trials, g) cumulative pseudo-regret
-    reward: np.ndarray  # (trials, g) cumulative reward
-    diagnostics: list[dict[str, Any]]  # of each trial, at its end; `truth` holds the environment's secrets
-    seconds: float  # spent playing, summed over trials; contexts and compiling not counted
-
-    def __repr__(self) -> str:
-        final = self.regret[:, -1]
-        return (
-            f"Run({self.policy!r}: {len(final)} trials, regret {final.mean():,.1f} +- "
-            f"{final.std(ddof=1 if len(final) > 1 else 0):,.1f} after {self.rounds[-1]:,} rounds)"
-        )
 
 
 def streams(seed: int, trial: int) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:

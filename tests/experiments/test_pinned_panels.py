@@ -1,8 +1,8 @@
 """The numbers that a seed gives stay what they are, for every panel.
 
-Version 0.1 computed them, except those of policies and panels that are newer; `python
-tests/experiments/test_pinned_panels.py` prints today's. On one machine they are the same bit for bit; on another, sums
-in another order may differ in the last digits.
+Version 0.1 computed them, except those of policies and panels that are newer, and of SupLinRel, which was corrected;
+`python tests/experiments/test_pinned_panels.py` prints today's. On one machine they are the same bit for bit; on
+another, sums in another order may differ in the last digits.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from albatross import policies
 from albatross.policies.in_words import build, split_names
 from albatross.race.compare import ball, lines, mixture, nested
 from albatross.race.problems import read_problem
-from albatross.simulation import Run
+from albatross.runs import Run
 
 KNOWN = {"sigma": 0.7, "norm_bound": 10.0}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import small_results
 
+from albatross.experiments import PANELS
 from albatross.report.page import write_report
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -57,8 +58,8 @@ def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(opened):
     name, page, wrong = opened
     if name == "report":
         drawings, drawn = page.locator(".drawing"), ".drawing.js-plotly-plot:has(svg.main-svg g.trace)"
-        assert page.locator("section.panel").count() == 13
-        assert page.locator(f"section.panel:has({drawn})").count() == 13
+        assert page.locator("section.panel").count() == len(PANELS) + 1  # and the race
+        assert page.locator(f"section.panel:has({drawn})").count() == len(PANELS) + 1
         assert page.locator(drawn).count() == drawings.count()
         assert drawings.first.bounding_box()["y"] < 900  # on the first screen
         page.emulate_media(color_scheme="dark")

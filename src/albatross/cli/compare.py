@@ -164,5 +164,5 @@ def compare(
     columns = ("policy", "regret", "95 %", "against first", "95 %", "µs/round")
     console = new_console()
     console.print(plain_table(title, columns, rows))
-    style.save(lambda: figure.plot(runs, title), out)
+    style.save(lambda: figure.plot_regret(runs, title), out)
     console.print(f"  {out}")

@@ -13,7 +13,7 @@ import numpy as np
 from albatross import simulate
 from albatross.experiments import dim_regret
 from albatross.experiments.panel import Outcome, Panel
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {"panels": {name: dict(panel.settings) for name, panel in dim_regret.PANELS.items()}}
 

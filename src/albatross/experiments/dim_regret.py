@@ -16,7 +16,7 @@ from albatross import environments, policies, simulate
 from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.exploration import phase_lengths
 from albatross.recording import recording_grid
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
     "sparsity": 20,

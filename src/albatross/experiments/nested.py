@@ -16,7 +16,7 @@ import numpy as np
 from albatross import bounds, environments, policies, simulate
 from albatross.experiments.panel import Outcome, Panel, curve_table, spread
 from albatross.policies.nested.sup_lin_ucb import linucb_alpha
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
     "n_arms": 5,

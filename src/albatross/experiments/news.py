@@ -25,7 +25,8 @@ from albatross.environments.noise import Noise, fill_noise
 from albatross.experiments.nested import linucb
 from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.parallel import progress_bar
-from albatross.simulation import Run, streams
+from albatross.runs import Run
+from albatross.simulation import streams
 
 SETTINGS: dict[str, Any] = {
     "n_arms": 10,  # outlets

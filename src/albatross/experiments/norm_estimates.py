@@ -14,7 +14,7 @@ import numpy as np
 from albatross import simulate
 from albatross.experiments import norm_regret
 from albatross.experiments.panel import Outcome, Panel
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {**norm_regret.SETTINGS, "theta_norms": [0.1, 1.0]}
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from albatross import environments, policies, simulate
 from albatross.experiments.panel import Outcome, Panel, curve_table, spread, switching
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
     "n_arms": 75,

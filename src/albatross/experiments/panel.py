@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.simulation import Run
+from albatross.runs import Run
 
 
 class Outcome(NamedTuple):

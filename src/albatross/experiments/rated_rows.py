@@ -19,7 +19,7 @@ from albatross import datasets, policies, simulate
 from albatross.datasets.files import fingerprint
 from albatross.environments import Clusters
 from albatross.experiments.panel import Outcome, Panel, spread
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
     "sources": {

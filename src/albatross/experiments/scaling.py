@@ -20,7 +20,7 @@ from albatross import bounds, environments, policies, simulate
 from albatross.experiments import dim_regret, nested, norm_regret
 from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.intervals import slope
-from albatross.simulation import Run
+from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
     "mixture": {

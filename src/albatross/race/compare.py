@@ -11,7 +11,7 @@ import numpy as np
 
 from albatross import environments, policies
 from albatross.intervals import margin
-from albatross.simulation import Run
+from albatross.runs import Run
 
 
 class Problem(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from albatross import simulate
 from albatross.race.problems import Problem, contenders
 from albatross.race.standings import Raced, Standing, standings
-from albatross.simulation import Run
+from albatross.runs import Run
 from albatross.store.files import write_text
 from albatross.store.identity import FORMAT, differences, identity, signed
 from albatross.store.results import check_ours, file_name, standings_file

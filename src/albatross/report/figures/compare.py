@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from albatross.report.figures import style
-from albatross.simulation import Run
+from albatross.runs import Run
 
 
-def plot(runs: Mapping[str, Run], title: str) -> Figure:
-    """Draw the regret of all policies."""
+def plot_regret(runs: Mapping[str, Run] | Run, title: str = "") -> Figure:
+    """Draw the cumulative regret of all policies: the mean over trials, and a band of one standard deviation.
+
+    Notebooks show the figure; `figure.savefig(path)` writes it.
+    """
+    if isinstance(runs, Run):
+        runs = {type(runs.policy).__name__: runs}
+    return style.styled(lambda: _draw(runs, title))
+
+
+def _draw(runs: Mapping[str, Run], title: str) -> Figure:
     figure, (axes,) = style.new_figure(1, widths=(1.5,), height=4.2)
     curves = {name: run.regret for name, run in runs.items()}
     first = next(iter(runs.values()))

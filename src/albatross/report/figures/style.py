@@ -115,6 +115,12 @@ def explain_band(axes: Axes, trials: int, **legend: Any) -> None:
     axes.legend(title=title, title_fontsize=8, alignment="left", **legend)
 
 
+def styled(draw: Callable[[], Figure]) -> Figure:
+    """Draw in the style of this module."""
+    with mpl.rc_context(_STYLE):
+        return draw()
+
+
 def save(draw: Callable[[], Figure], *paths: Path, key: str = "") -> None:
     """Draw in the style of this module and write to each path.
 
