@@ -7,6 +7,7 @@ import pytest
 
 from albatross import bounds, policies
 from albatross.environments.mixture import MixtureInstance
+from albatross.environments.noise import Noise
 from albatross.experiments import PANELS, results, theorems
 from albatross.experiments.epochs import CENTRED, PAPER, Setting, play_epoch
 from albatross.loops import Tally, play
@@ -37,7 +38,10 @@ def tiny_settings():
 
 @pytest.mark.parametrize(("name", "estimator"), [("centered", CENTRED), ("paper", PAPER)])
 def test_the_fast_loop_plays_and_learns_as_oful_plus_does(name, estimator):
-    instance, rounds = MixtureInstance(np.array([0.6, -0.3]), np.array([0.2, -0.5, 0.4]), 0.3, None), 3_000
+    instance, rounds = (
+        MixtureInstance(np.array([0.6, -0.3]), np.array([0.2, -0.5, 0.4]), Noise("gaussian", 0.3), None),
+        3_000,
+    )
     setting = Setting(1.5, float(rounds), 0.1, 0.3, 0.8, estimator)
     sums = play_epoch(setting, instance, theorems.stream(3, 1))
 

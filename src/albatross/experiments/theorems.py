@@ -32,6 +32,7 @@ import numpy as np
 from albatross import bounds, environments, policies, simulate
 from albatross.confidence import initial_norm_bound, radius_appendix
 from albatross.environments.mixture import MixtureInstance
+from albatross.environments.noise import Noise
 from albatross.experiments.epochs import CENTRED, PAPER, Setting, Sums, play_epoch
 from albatross.experiments.panel import Outcome, Panel, spread
 from albatross.normals import fill_normal
@@ -149,7 +150,7 @@ def problem(settings: Mapping[str, Any]) -> MixtureInstance:
     theta = np.zeros(settings["dim"])
     theta[0] = settings["theta_norm"]
     biases = settings["largest_bias"] * np.linspace(1.0, -1.0, settings["n_arms"])
-    return MixtureInstance(theta, biases, settings["noise_sd"], None)
+    return MixtureInstance(theta, biases, Noise("gaussian", settings["noise_sd"]), None)
 
 
 def refine(settings: Mapping[str, Any], reading: str, rng: np.random.Generator) -> dict[str, list[float]]:
