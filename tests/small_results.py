@@ -50,6 +50,7 @@ SETTLING = {"bootstrap": 1.2, "rating": 5.0, "centroid": 0.1}  # the last estima
 SCALING = {
     ("norm", "alb-norm"): 0.4,
     ("norm", "oful-plus"): 0.4,
+    ("norm", "oracle"): 0.4,
     ("norm", "alb-norm-no-biases"): 0.3,
     ("bound", "alb-norm"): 0.02,
     ("bound", "oful-plus"): 0.5,

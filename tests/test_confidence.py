@@ -198,7 +198,7 @@ def test_arms_without_a_play_have_an_infinite_width_and_the_others_their_own(for
     widths = confidence.bias_widths(form, plays, 2.0, 0.1, 0.5, 4.0)
     assert widths[0] == np.inf
     for arm in (1, 2):
-        assert widths[arm] == confidence.bias_width(form, plays[arm], 2.0, 0.1, 0.5, 3.0, 4.0)
+        assert widths[arm] == confidence.bias_width(form, plays[arm], 2.0, 0.1, 0.5, 2.0, 4.0)  # two arms are in play
 
 
 # ------------------------------------------------------------------------------------------------ other papers

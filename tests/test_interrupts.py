@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import signal
 import time
@@ -20,6 +21,7 @@ INTERRUPTS, USERS, ARMS = 2_000, 50, 4
 def interrupted_often():
     """Repeat a function that is interrupted at random moments; every interrupt must be a KeyboardInterrupt."""
     rng = np.random.default_rng(0)
+    gc.disable()  # a callback of the garbage collector, such as hypothesis has, would swallow an interrupt
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
 
     def play_on(play):
@@ -36,6 +38,7 @@ def interrupted_often():
     yield repeat
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     signal.signal(signal.SIGALRM, before)
+    gc.enable()
 
 
 def test_an_agent_loses_and_repeats_nothing(interrupted_often):

@@ -81,9 +81,9 @@ def test_an_edit_of_what_a_policy_imports_compiles_it_again(copy, module):
 
 
 def test_an_edited_policy_runs_as_edited_and_the_former_one_is_still_kept(copy, as_it_was):
-    edit(copy, "policies/arms/ucb.py", old="means(state) + widths, widths", new="means(state) - widths, widths")
+    edit(copy, "policies/arms/ucb.py", old="means(state) + widths, offer", new="means(state) - widths, offer")
     assert play(copy)[0] != as_it_was
-    edit(copy, "policies/arms/ucb.py", old="means(state) - widths, widths", new="means(state) + widths, widths")
+    edit(copy, "policies/arms/ucb.py", old="means(state) - widths, offer", new="means(state) + widths, offer")
     assert play(copy) == (as_it_was, set())
 
 

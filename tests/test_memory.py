@@ -140,7 +140,7 @@ def test_draws_that_do_not_fit_are_refused():
         lambda: evaluation.probabilities(UNIFORM, log, trained_on=[0], rows=[1], draws=10**12),
         lambda: evaluation.evaluate(UNIFORM, log, draws=10**12),
     ):
-        with pytest.raises(ValueError, match=r"draws=1000000000000 of the policy's noise would take 8,000 GB"):
+        with pytest.raises(ValueError, match=r"draws=1000000000000 of the policy's noise would take .* GB of memory"):
             run()
 
 

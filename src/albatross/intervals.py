@@ -37,6 +37,22 @@ def deviation_interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def proportion_interval(met: np.ndarray) -> tuple[float, float]:
+    """Ends of the exact (Clopper-Pearson) 95 % interval for a probability, from yes or no in each trial; NaN for one.
+
+    >>> low, high = proportion_interval(np.array([True, True, True]))
+    >>> round(low, 4), high
+    (0.2924, 1.0)
+    """
+    from scipy.stats import beta
+
+    if len(met) < 2:
+        return math.nan, math.nan
+    yes, no = int(met.sum()), int(len(met) - met.sum())
+    low = float(beta.ppf(0.025, yes, no + 1)) if yes else 0.0
+    return low, float(beta.ppf(0.975, yes + 1, no)) if no else 1.0
+
+
 def exponents(x: np.ndarray, regret: np.ndarray) -> np.ndarray:
     """(trials,) slopes of lines on log axes, from regret (trials, len(x)): regret is about x to that power.
 

@@ -116,7 +116,7 @@ def _with_error(value: float, error: float) -> str:
     """Format value and error on two lines, with two digits of the error, or a question mark if it is unknown.
 
     >>> _with_error(0.00381234, 0.000618)
-    '0.00381\n±0.00062'
+    '0.00381\\n±0.00062'
     """
     if math.isnan(value):
         return "–"

@@ -111,8 +111,10 @@ def _follow_the_parent() -> None:
 
 def _end(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent may say it twice
-    # An exception in a finalizer is printed and ignored, and the parent would wait for ever.
-    sys.unraisablehook = lambda _: None
+    # The exit may surface as another error, such as the ImportError of a module that is being loaded, and would be
+    # printed; the parent says that the run was stopped.
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    # In a finalizer it is ignored, and the parent would wait for ever.
     in_any_case = threading.Timer(_GRACE, os._exit, [1])
     in_any_case.daemon = True
     in_any_case.start()

@@ -2,7 +2,7 @@
 
 Ghosh, Sankararaman and Ramchandran (2021), Section 5, has no figure. Here ALB-Dim runs with each inner policy, next to
 the same policy on all features and on the right map, and next to other ways to choose among maps: ModCB, and Corral and
-ED2RB over one LinUCB per map. With SupLinRel or SupLinUCB as the inner policy, ALB-Dim gains what the paper promises.
+ED2RB over one LinUCB per map. With SupLinRel or SupLinUCB as the inner policy, ALB-Dim gains a little on all features.
 With LinUCB it loses to LinUCB on all features, because exploration and restarts cost more than the dimension.
 """
 

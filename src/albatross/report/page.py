@@ -104,8 +104,8 @@ _GROUPS = {
     PAPERS: (
         "claims",
         "The paper's claims",
-        "Every claim that the paper makes of an experiment or proves, with the words that were judged. The default "
-        "reading stands first. To hold plainly, a claim must hold to the letter.",
+        "What the paper reports of its experiments, and what it proves or states, with the words that were judged. The "
+        "default reading stands first. To hold plainly, a claim must hold to the letter.",
     ),
     OURS: (
         "questions",

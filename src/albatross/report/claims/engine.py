@@ -11,7 +11,7 @@ from typing import NamedTuple
 from albatross.store.results import Stored, usable
 
 PAPERS, OURS = "the paper's", "ours"
-# What the paper reports it saw, what it proves, and what only we ask.
+# What the paper reports of its experiments, what it proves or says without an experiment, and what only we ask.
 EXPERIMENT, STATEMENT, QUESTION = "experiment", "statement", "question"
 VERDICTS = HOLDS, CHANGED, FAILS, MISSING = "holds", "holds with a stated change", "does not hold", "not run"
 

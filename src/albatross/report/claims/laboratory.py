@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross.report.claims.engine import Measured
-from albatross.report.claims.measuring import share
+from albatross.report.claims.measuring import proportion
 from albatross.store.results import Stored
 
 PANEL = ("theorems",)
@@ -35,14 +35,10 @@ def values_of(stored: Stored, part: str, reading: str) -> Values:
     return Values(np.asarray(rows["x"], dtype=float), [np.array(list(each)) for each in rows["values"]])
 
 
-def percent(met: np.ndarray) -> np.ndarray:
-    return 100.0 * met.astype(float)
-
-
 def shares(values: Values, name: str, met: str, least: Sequence[float]) -> list[Measured]:
     """At each x the share of the draws in which the value is at most or at least 1, and the share that is promised."""
     found = []
     for x, each, wanted in zip(values.x, values.at, least, strict=True):
         good = each <= 1.0 if met == "at most" else each >= 1.0
-        found.append(share(f"{name} {x:g}", percent(good), (100.0 * float(wanted), 100.0)))
+        found.append(proportion(f"{name} {x:g}", good, (100.0 * float(wanted), 100.0)))
     return found

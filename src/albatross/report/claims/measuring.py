@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from albatross.intervals import deviation_interval, exponents, margin
+from albatross.intervals import deviation_interval, exponents, margin, proportion_interval
 from albatross.report.claims.engine import Measured
 from albatross.store.results import Stored
 
@@ -36,6 +36,16 @@ def share(what: str, percent: np.ndarray, wanted: Range) -> Measured:
     """Return a mean of percentages; its interval is cut at 0 and at 100."""
     found = mean(what, percent, wanted)
     return found._replace(low=float(np.maximum(found.low, 0.0)), high=float(np.minimum(found.high, 100.0)))
+
+
+def proportion(what: str, met: np.ndarray, wanted: Range) -> Measured:
+    """Return in how many trials something is so, in %; its interval is exact, because few trials may all agree.
+
+    >>> proportion("covered", np.array([True, True, True]), (95.0, 100.0))
+    Measured(what='covered', value=100.0, low=29.2401..., high=100.0, wanted=(95.0, 100.0))
+    """
+    low, high = proportion_interval(met)
+    return Measured(what, 100.0 * float(met.mean()), 100.0 * low, 100.0 * high, wanted)
 
 
 def deviation(what: str, values: np.ndarray, wanted: Range) -> Measured:

@@ -8,7 +8,7 @@ import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, experiment, question, statement
 from albatross.report.claims.measuring import ABOVE_1, at_most, mean, ratio, regret_ratios
-from albatross.report.claims.norm import CHANGE, NORMS, default, each_reading, regrets
+from albatross.report.claims.norm import CHANGE, NORMS, READINGS, each_reading, regrets
 from albatross.report.wording import short
 from albatross.store.results import Stored
 
@@ -37,17 +37,14 @@ def _all_users(stored: Stored, above: str, below: str, note: str = "") -> list[M
     return [ratio(f"all users{note}", *_users(stored, above, below), ABOVE_1)]
 
 
-@experiment(
-    "For many users, a bound for each of them beats one bound for all.",
+@question(
+    "For generated users, too, a bound for each of them beats one bound for all.",
     panels=("users",),
-    quote="our algorithm ALB-Norm that tailors the model class for each user separately is more effective (lesser "
-    "regret), than to, employ a (non-adaptive) linear bandit algorithm for each user",
-    place="Section 1, motivating example",
     quantity="regret of OFUL+ with one bound / of ALB-Norm",
-    take_away="ALB-Norm is ahead of OFUL+ when one bound has to fit every user. The users here are generated.",
+    take_away="One bound has to fit the user with the largest norm, so it is too large for all others.",
 )
 def users(stored: Stored) -> list[Reading]:
-    return [default(_all_users(stored, "oful-plus", "alb-norm"))]
+    return [Reading("default", _all_users(stored, "oful-plus", "alb-norm"))]
 
 
 def switching(stored: Stored, panel: str, policy: str) -> str:
@@ -62,40 +59,45 @@ def switching(stored: Stored, panel: str, policy: str) -> str:
 @experiment(
     "ALB-Norm beats OSOM, which decides between norm 0 and a large norm.",
     panels=(*NORMS, "users"),
-    quote="We further show that our algorithms are also more effective than state of art model selection algorithms "
-    "such as OSOM",
-    place="Section 1, motivating example; Section 2",
+    quote="ALB-Norm, which achieves regret Õ(‖θ*‖√T), a superior guarantee (which we also empirically verify) compared "
+    "to OSOM.",
+    place="Section 2",
     quantity="regret of OSOM, given the bound that ALB-Norm starts from, / of ALB-Norm; in how many trials or for how "
     "many users OSOM switched to its complex model, and when (median)",
     criterion="in all of its forms: as reconstructed, given 1, and with a test at the scale of OFUL+'s radii",
-    take_away="Given 10, OSOM never switches on a and b: it is UCB, ahead where theta* is short and far behind where "
-    "it is long. With a test that can switch it is ahead at both norms.",
+    take_away="An OSOM that never switches is UCB, which ignores contexts: look at how often it switched, then at the "
+    "regret.",
 )
 def osom(stored: Stored) -> list[Reading]:
+    change = "OSOM is a reconstruction, and its scaled test is ours"
+    name, _ = READINGS["-paper"]
+    return [
+        Reading("default", _beside_osom(stored, "alb-norm"), f"{CHANGE}; {change}"),
+        Reading(name, _beside_osom(stored, "alb-norm-paper"), change),
+    ]
+
+
+def _beside_osom(stored: Stored, alb: str) -> list[Measured]:
     found = []
     for policy, note in _OSOM.items():
         for panel in NORMS:
             if panel in stored:
                 marked = f"{note}{switching(stored, panel, policy)}"
-                found += regret_ratios(stored, [panel], policy, "alb-norm", ABOVE_1, marked)
+                found += regret_ratios(stored, [panel], policy, alb, ABOVE_1, marked)
         if "users" in stored:
-            found += _all_users(stored, policy, "alb-norm", f"{note}{switching(stored, 'users', policy)}")
-    return [Reading("default", found, f"{CHANGE}; OSOM is a reconstruction, and its scaled test is ours")]
+            found += _all_users(stored, policy, alb, f"{note}{switching(stored, 'users', policy)}")
+    return found
 
 
-@statement(
+@question(
     "Corral over a grid of norms does worse than ALB-Norm.",
     panels=NORMS,
-    quote="However, Corral can only handle finitely many hypothesis classes and is not suited to our setting with "
-    "continuum hypothesis classes.",
-    place="Section 2",
     quantity="regret of Corral over OFUL+ given 0.1, 0.3, 1, 3 and 10 / of ALB-Norm",
-    criterion="not suited: more regret than ALB-Norm, although both norms are on the grid",
-    take_away="A grid of five norms that contains the true one costs Corral more than refining one bound costs "
-    "ALB-Norm.",
+    take_away="Corral keeps playing every norm of its grid. The paper calls it unsuited to a continuum, and does not "
+    "compare regrets.",
 )
 def corral_grid(stored: Stored) -> list[Reading]:
-    return [default(regrets(stored, "corral", "alb-norm", ABOVE_1))]
+    return [Reading("default", regrets(stored, "corral", "alb-norm", ABOVE_1))]
 
 
 # ------------------------------------------------------------------------------------------------------- theta* = 0
@@ -129,11 +131,11 @@ def _beside_ucb(stored: Stored, suffix: str, least: float = 1.0) -> list[Measure
     quote="When θ* = 0 (the simplest model, without any contextual information), Algorithm 1 recovers the minimax "
     "regret of UCB algorithm.",
     place="Remark 3; abstract",
-    proviso="K > d",
+    proviso="K > d; and T_1 as Theorem 1 requires, which is far longer than here",
     quantity="regret of ALB-Norm / of UCB, which ignores contexts",
     criterion="recovers: within a factor of 2, times the 1 + sqrt(d / K) that Theorem 1 leaves beside UCB's sqrt(K)",
-    take_away="With far more arms than features ALB-Norm is as good as UCB. With K just above d, which the proviso "
-    "allows, it is not.",
+    take_away="Theorem 1 leaves sqrt(d) beside UCB's sqrt(K): the more arms there are per feature, the less there is "
+    "to lose.",
 )
 def simple_bandit(stored: Stored) -> list[Reading]:
     return [
@@ -150,7 +152,7 @@ def simple_bandit(stored: Stored) -> list[Reading]:
     panels=("users", "race"),
     quantity="regret of ALB-Norm / of UCB, which ignores contexts",
     criterion="near: within a factor of 2",
-    take_away="Remark 3 says nothing about K <= d, and there ALB-Norm pays for the features.",
+    take_away="Remark 3 says nothing about K <= d, where features may cost more than arms.",
 )
 def few_arms(stored: Stored) -> list[Reading]:
     pairs = {}
@@ -168,7 +170,7 @@ def few_arms(stored: Stored) -> list[Reading]:
     "ALB-Norm beats Thompson sampling, which has no bound on the norm to lose by.",
     panels=NORMS,
     quantity="regret of LinTS / of ALB-Norm",
-    take_away="Thompson sampling needs no bound on the norm, and has less regret than ALB-Norm at both norms.",
+    take_away="Thompson sampling has no bound on the norm, so a wrong bound cannot cost it anything.",
 )
 def sampling_norm(stored: Stored) -> list[Reading]:
     return [Reading("default", regrets(stored, "lints", "alb-norm", ABOVE_1))]
@@ -190,7 +192,7 @@ def albatross(stored: Stored) -> list[Reading]:
     panels=("users",),
     quantity="Spearman's correlation of last estimate and norm",
     criterion="at least 0.8",
-    take_away="The last estimate of a user's norm tells who cares for topics, even where it is not accurate.",
+    take_away="An estimate can be inaccurate and still tell who cares for topics.",
 )
 def ranks_users(stored: Stored) -> list[Reading]:
     if "users" not in stored:
@@ -202,7 +204,7 @@ def ranks_users(stored: Stored) -> list[Reading]:
     for population in np.unique(rows["population"]):
         chosen = rows["population"] == population
         ranks.append(spearmanr(rows["norm"][chosen], rows["norm_bound"][chosen]).statistic)
-    return [Reading("default", [mean("one number per population", np.array(ranks), (0.8, 1.0))])]
+    return [Reading("default", [mean("one number per population", np.array(ranks), (0.8, math.inf))])]
 
 
 CLAIMS = (

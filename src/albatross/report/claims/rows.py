@@ -111,7 +111,7 @@ def _ratio(what: str, pair: tuple[np.ndarray, np.ndarray], wanted: tuple[float, 
     "ALB-Norm beats OSOM on real data, too.",
     panels=("g",),
     quote="We conduct synthetic and real data experiments that demonstrate superior performance of ALB compared to "
-    "state of art methods such as OSOM",
+    "state of art methods such as OSOM [osom] in the mixture K armed MAB setting",
     place="Section 1.1",
     quantity="reward of ALB-Norm / of OSOM, which is a reconstruction",
     take_away="The paper's real-data panels do not show OSOM. Where biases explain most of the ratings, a policy that "
@@ -125,12 +125,12 @@ def osom_rows(stored: Stored) -> list[Reading]:
     "On real data, too, ALB-Norm does better than a policy that does not adapt.",
     panels=("g",),
     quote="We further verify through synthetic and real-data experiments that the performance gains are fundamental "
-    "and not artifacts of mathematical bounds. In particular, we show 1.5-3x drop in cumulative regret over "
-    "non-adaptive algorithms.",
+    "and not artifacts of mathematical bounds.",
     place="abstract",
     quantity="reward of ALB-Norm / of OFUL+ given 25",
-    criterion="panel g has reward and no regret, so a drop by a factor cannot be read off it: more reward than OFUL+",
-    take_away="The paper's real-data panels show ALB-Norm alone, so they cannot show a drop.",
+    criterion="a gain: more reward than OFUL+. The next sentence speaks of a drop in regret, and panel g has rewards "
+    "only",
+    take_away="The paper's real-data panels show ALB-Norm alone, so they cannot show a gain.",
 )
 def drop_rows(stored: Stored) -> list[Reading]:
     return _readings(_against(stored, "oful-plus"), ABOVE_1, _ratio)
@@ -229,7 +229,7 @@ def selections(stored: Stored) -> list[Reading]:
     panels=("h",),
     quantity="estimates at or above the norm, in % of draws and epochs",
     criterion="but for one in twenty",
-    take_away="Estimates above the norm mean that the confidence sets kept theta*.",
+    take_away="An estimate below the norm means that theta* is outside the confidence set.",
 )
 def above_norm(stored: Stored) -> list[Reading]:
     def above(ratios: np.ndarray, _: np.ndarray) -> float:

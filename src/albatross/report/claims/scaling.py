@@ -15,6 +15,9 @@ from albatross.report.wording import short
 from albatross.store.results import Stored
 
 _FLAT = 0.1  # an exponent up to this is called flat: regret grows by a quarter while x grows tenfold
+# Where the theorems promise what these claims say; `theorem_conditions` measures whether it is so here.
+_THEOREM_1 = "T_1 as Theorem 1 requires: see theorem-conditions among our questions"
+_THEOREM_2 = "T_0 of Equation (1), as Theorem 2 requires: see theorem-conditions among our questions"
 _LIKE_THE_THEOREM = f"an upper bound: at most the exponent of the theorem's own curve, or {_FLAT:g} where that is flat"
 
 
@@ -60,13 +63,29 @@ def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: in
     panels=("scaling",),
     quote="achieves a regret scaling linearly in the true norm ‖θ*‖",
     place="Section 1; abstract; Theorem 1",
+    proviso=_THEOREM_1,
     quantity="exponent of the norm in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="The bound grows with 1 + norm; measured regret grows more slowly, because biases cost most at short "
-    "theta*.",
+    take_away="The bound grows with 1 + norm. Biases cost regret at every norm, so regret need not be in proportion to "
+    "the norm.",
 )
 def with_norm(stored: Stored) -> list[Reading]:
     return [norm.default(_below_theorem(stored, "norm", "alb-norm", "ALB-Norm", 1))]
+
+
+@statement(
+    "The regret of OFUL+, given the norm, grows at most in proportion to it.",
+    panels=("scaling",),
+    quote="the cumulative regret R(T) of linear bandit algorithms (like OFUL [oful] and OSOM [osom]) scales linearly "
+    "with ‖θ*‖ ([osom])",
+    place="Section 3.1; Remark 2",
+    quantity="exponent of the norm in the regret",
+    criterion=_LIKE_THE_THEOREM,
+    take_away="If a policy that knows the norm pays no more for a long theta*, the norm says little about how hard a "
+    "problem is.",
+)
+def oful_plus_with_norm(stored: Stored) -> list[Reading]:
+    return [norm.default(_below_theorem(stored, "norm", "oracle", "OFUL+ given the norm", 1))]
 
 
 @statement(
@@ -74,10 +93,10 @@ def with_norm(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="our regret bound scales linearly in ‖θ*‖ [...] as opposed to an upper bound on ‖θ*‖",
     place="Section 1; abstract; Theorem 1",
+    proviso=_THEOREM_1,
     quantity="exponent of the bound in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="A first bound that is a hundred times too large costs ALB-Norm little, because its first epochs are "
-    "short.",
+    take_away="ALB-Norm uses the bound that it is given in its first epoch only, which is short.",
 )
 def not_with_bound(stored: Stored) -> list[Reading]:
     return [norm.default(_below_theorem(stored, "bound", "alb-norm", "ALB-Norm", 1))]
@@ -88,9 +107,10 @@ def not_with_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="Crucially however, the regret guarantees scale linearly in the upper bound L.",
     place="Section 1",
+    proviso="said of the guarantees of LinUCB, OFUL and OSOM; OFUL+ is the form of OFUL with biases",
     quantity="exponent of the bound in the regret",
     criterion=f"a guarantee is an upper bound: more than flat, {_FLAT:g}, is enough",
-    take_away="A bound that is too large has its price for OFUL+, but regret grows less than in proportion to it.",
+    take_away="OFUL+ keeps the bound that it is given: what a large bound costs, it costs in every round.",
 )
 def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     return [norm.default(exponent(stored, "bound", "oful-plus", "OFUL+", (_FLAT, math.inf)))]
@@ -101,9 +121,10 @@ def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quote="the regret scales linearly in the unknown cardinality of the support of θ*",
     place="Section 1; abstract; Theorem 2",
+    proviso=_THEOREM_2,
     quantity="exponent of d* in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="Twice as many coordinates in use cost about twice the regret.",
+    take_away="Once the support is found, ALB-Dim is OFUL on d* coordinates.",
 )
 def with_sparsity(stored: Stored) -> list[Reading]:
     return [Reading("default", _below_theorem(stored, "sparsity", "alb-dim", "ALB-Dim", 2), ball.CHANGE)]
@@ -113,10 +134,12 @@ def with_sparsity(stored: Stored) -> list[Reading]:
     "Regret does not grow with d.",
     panels=("scaling",),
     quote="the dominant scaling term only depends on the true complexity d*, and not on the underlying dimension d",
-    place="Section 4, discussion of Theorem 2",
+    place="Section 4.2, discussion",
+    proviso=_THEOREM_2,
     quantity="exponent of d in the regret",
     criterion=_LIKE_THE_THEOREM,
-    take_away="After five phases regret hardly depends on d; in the first phases, on all coordinates, it does.",
+    take_away="In the first phases, on all coordinates, regret depends on d. The claim is about what remains of that "
+    "after the last.",
 )
 def not_with_dim(stored: Stored) -> list[Reading]:
     return [Reading("default", _below_theorem(stored, "dim", "alb-dim", "ALB-Dim", 2), ball.CHANGE)]
@@ -126,10 +149,10 @@ def not_with_dim(stored: Stored) -> list[Reading]:
     "The regret of OFUL grows in proportion to d.",
     panels=("scaling",),
     quote="standard linear bandit algorithms such as [oful], where the regret scales linearly in d",
-    place="Section 1; Section 4",
+    place="Section 1; Section 4.2, discussion",
     quantity="exponent of d in the regret",
     criterion="linearly: an exponent of 1, give or take a quarter",
-    take_away="Every useless coordinate costs OFUL as much as a useful one.",
+    take_away="OFUL has to explore useless coordinates as much as useful ones.",
 )
 def oful_with_dim(stored: Stored) -> list[Reading]:
     return [Reading("default", exponent(stored, "dim", "oful", "OFUL on all coordinates", (0.75, 1.25)))]
@@ -138,12 +161,13 @@ def oful_with_dim(stored: Stored) -> list[Reading]:
 @statement(
     "Regret grows with the number of rounds no faster than the square root, but for logarithms.",
     panels=("scaling",),
-    quote="ALB achieves regret scaling of Õ(‖θ*‖√T)",
-    place="abstract; Theorems 1 to 3",
+    quote="ALB achieves regret scaling of Õ(‖θ*‖√T) [...] ALB achieves Õ(d*√T) regret [...] even when the forecaster "
+    "is unaware of d_{m*}, the regret scales as Õ(√(d_{m*}T))",
+    place="abstract; Section 5.1; Theorems 1 to 3",
+    proviso="T_1 and T_0 as the theorems require: see theorem-conditions among our questions",
     quantity="exponent of T in the regret",
     criterion="at most the exponent of the theorem's own curve",
-    take_away="Slopes on log axes are near one half; the theorems' curves are a little steeper, because of their "
-    "logarithms.",
+    take_away="The theorems' own curves are a little steeper than one half on log axes, because of their logarithms.",
 )
 def root_t(stored: Stored) -> list[Reading]:
     found = [
@@ -198,8 +222,8 @@ def below_bound(stored: Stored) -> list[Reading]:
     panels=("scaling",),
     quantity="exponent of the bound in the regret",
     criterion=f"more than flat, {_FLAT:g}",
-    take_away="OSOM's guarantee grows with its bound. Its regret does not have to: with a large bound it never "
-    "switches.",
+    take_away="OSOM's guarantee grows with its bound. Its regret does not have to: with a large bound its test may "
+    "never fire.",
 )
 def osom_with_bound(stored: Stored) -> list[Reading]:
     return [Reading("default", exponent(stored, "bound", "osom", "OSOM", (_FLAT, math.inf)))]
@@ -226,6 +250,7 @@ def theorem_conditions(stored: Stored) -> list[Reading]:
 
 CLAIMS = (
     with_norm,
+    oful_plus_with_norm,
     not_with_bound,
     oful_plus_with_bound,
     with_sparsity,

@@ -9,8 +9,8 @@ import numpy as np
 
 from albatross import bounds
 from albatross.report.claims.engine import Measured, Reading, question, statement
-from albatross.report.claims.laboratory import FLAT, PANEL, percent, shares, values_of
-from albatross.report.claims.measuring import at_most, mean, share, slope
+from albatross.report.claims.laboratory import FLAT, PANEL, shares, values_of
+from albatross.report.claims.measuring import at_most, mean, proportion, slope
 from albatross.store.results import Stored
 
 CENTRED = "contexts and rewards centred within arms"
@@ -57,7 +57,7 @@ def _never_below(stored: Stored, reading: str, factor: float) -> list[Measured]:
     bound = values_of(stored, "norm-bound", reading).matrix()
     delta = stored.summaries["theorems"]["settings"]["mixture"]["delta"]
     met = np.all(bound >= _norm(stored), axis=1)
-    return [share("all epochs", percent(met), (100.0 * (1.0 - factor * delta), 100.0))]
+    return [proportion("all epochs", met, (100.0 * (1.0 - factor * delta), 100.0))]
 
 
 @statement(
@@ -157,7 +157,8 @@ def _exponents(stored: Stored, reading: str, parts: Sequence[str]) -> list[Measu
     "design was chosen after a first one, with biases and the regret of the whole run, in which the centred exponents "
     "of K and b_1 were above the curve",
     proviso=_CONDITIONS,
-    take_away="With uncentred least squares the index compares means of selected contexts, and regret is linear in T.",
+    take_away="With uncentred least squares the index compares means of selected contexts, and regret can be linear in "
+    "T.",
 )
 def theorem_1_exponents(stored: Stored) -> list[Reading]:
     if "theorems" not in stored:
@@ -191,7 +192,7 @@ _PAIRS = "the width of Theorem D, with the smallest eigenvalue of the difference
     place="Section 3.3",
     quantity="% of draws in which b_1 is at least the norm",
     criterion="at least 1 - delta_s, for every tau > d and rho_min: the section names no condition on them",
-    take_away="It holds for contexts of covariance at least the identity. Smaller contexts need a wider interval.",
+    take_away="The width has no rho_min in it: the smaller the contexts, the wider the interval has to be.",
 )
 def start_covers(stored: Stored) -> list[Reading]:
     if "theorems" not in stored:
@@ -210,7 +211,7 @@ def start_covers(stored: Stored) -> list[Reading]:
     place="Section 3.3",
     quantity="% of draws in which the error is at most the width",
     criterion="at least 1 - delta_s, for every tau > d and rho_min: the section names no condition on them",
-    take_away="The width lacks rho_min, and needs twice as many pairs as features or more.",
+    take_away="The width lacks rho_min, and takes for granted that there are many more pairs than features.",
 )
 def start_error(stored: Stored) -> list[Reading]:
     if "theorems" not in stored:
