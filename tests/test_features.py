@@ -47,7 +47,7 @@ def slow(features, situation, arms):
                 elif isinstance(feature, Vector):
                     row[coordinate] = float(value[j])
                 elif feature.values:
-                    row[coordinate] = float(coordinate == f"{name}={value if value in feature.values else 'other'}")
+                    row[coordinate] = float(coordinate == f"{name}={value if value in feature.values else '(other)'}")
                 else:
                     row[coordinate] = np.nan  # hashed: tested apart
         for left, right in features.products:
@@ -126,6 +126,7 @@ def test_wrong_records_are_refused_by_name_and_count_nothing(features, situation
     ("make", "message"),
     [
         (lambda: Features({}), "at least one feature"),
+        (lambda: Features({"a": Category(values=[1, "1"])}), "two coordinates would be called 'a=1'"),
         (lambda: Features({"a": 3}), "feature 'a' must be a Number, a Category or a Vector"),
         (lambda: Features({"a": Number()}, products=[("a", "b")]), "needs a feature 'b', which is not declared"),
         (lambda: Features({"a": Number()}, products=[("a",)]), "a product has two features"),
@@ -158,6 +159,14 @@ def test_a_schema_survives_a_file(features, tmp_path):
     (tmp_path / "schema.toml").write_text("features = 3")
     with pytest.raises(ValueError, match=r"schema\.toml is not a schema of features: a schema needs a table"):
         Features.read(tmp_path / "schema.toml")
+
+
+def test_a_proposed_mean_is_as_exact_as_the_spread_asks_for():
+    times = np.array([(t % 3, 1_577_836_800 + 10 * t) for t in range(60)], dtype=[("action", int), ("t", float)])
+    features = Features.from_log(times)
+    coordinate = features.encode_rows([{"t": t} for t in times["t"]], [{}] * 60)[:, 0]
+    assert abs(coordinate.mean()) < 0.01
+    assert coordinate.std() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_proposal_reads_a_log(tmp_path):

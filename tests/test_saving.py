@@ -530,3 +530,9 @@ def test_a_forked_process_has_other_ids_and_random_numbers():
     os.close(reader)
     os.close(writer)
     assert all(one != other for one, other in zip(theirs, ours, strict=True))
+
+
+def test_an_array_of_no_dimensions_keeps_its_shape(tmp_path):
+    saving.write(tmp_path / "file", kind="agent", header={}, arrays={"state/n": np.array(3.0)})
+    with saving.reading(tmp_path / "file", kind="agent") as saved:
+        assert saved.array("state/n", (), float).shape == ()

@@ -250,7 +250,8 @@ class Saved:
         if found != (shape, np.dtype(dtype)):
             raise ValueError(f"{name} must have shape {shape} of {np.dtype(dtype)}, got {found[0]} of {found[1]}")
         with self._archive.open(f"{name}.npy") as member:
-            array = np.ascontiguousarray(np.lib.format.read_array(member, allow_pickle=False))
+            array = np.lib.format.read_array(member, allow_pickle=False)
+            array = np.ascontiguousarray(array).reshape(array.shape)  # an array of shape () keeps it
         if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
             raise ValueError(f"{name} must hold only True and False")
         return array

@@ -27,6 +27,14 @@ def test_it_proposes_features_as_toml(tmp_path):
     }
 
 
+def test_the_log_itself_is_never_replaced(tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    done = run(tmp_path / "log.csv", "--out", tmp_path / "log.csv")
+    assert done.exit_code == 1
+    assert "--out is the log itself" in done.output
+    assert (tmp_path / "log.csv").read_text() == LOG
+
+
 def test_a_log_without_actions_is_refused_in_one_line(tmp_path):
     (tmp_path / "log.csv").write_text("reward,colour\n1,red\n0,blue\n")
     done = run(tmp_path / "log.csv")

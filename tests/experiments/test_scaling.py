@@ -81,7 +81,7 @@ def test_the_panel_is_stored_whole(tiny):
     out, summary = tiny
     assert {path.name for path in (out / "scaling").iterdir()} == set(FILES)
     found = {each.claim.id: each for each in claims.measured(Stored(out)) if "scaling" in each.claim.panels}
-    assert len(found) == 12
+    assert len(found) == 13
     assert all(each.verdict != MISSING for each in found.values())
     assert panels.label("scaling", summary["policies"]["alb-dim, dim"]) == "ALB-Dim, against d"
     assert all({"final_mean", "final_sd", "slope"} <= entry.keys() for entry in summary["policies"].values())

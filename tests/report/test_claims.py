@@ -449,9 +449,10 @@ def test_a_claim_holds_plainly_where_the_letter_gives_it_too(results):
     assert found(results, "drop").change == ""
 
 
-def test_the_letter_can_win_over_the_default():
+def test_the_letter_can_win_over_the_default(tmp_path):
     def answered(*readings):
-        return claims.judge(question("", ("a",), quantity="", take_away="")(lambda stored: readings), {"a"}).verdict
+        claim = question("", (), quantity="", take_away="")(lambda stored: readings)
+        return claims.judge(claim, Stored(tmp_path)).verdict
 
     yes, no = [Measured("", 1.0, 1.0, 1.0, (0.0, 2.0))], [Measured("", 3.0, 3.0, 3.0, (0.0, 2.0))]
     assert answered(Reading("default", no, "changed"), Reading("letter", yes)) == HOLDS

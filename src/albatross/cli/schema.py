@@ -18,6 +18,8 @@ def schema(log: Path, out: Path | None) -> None:
 
     LOG is a CSV or Parquet file with a column `action` and one column per feature.
     """
+    if out is not None and out.exists() and out.samefile(log):
+        raise ValueError(f"--out is the log itself, {out}: choose another file")
     from albatross.features import propose
     from albatross.store.files import replacing
 

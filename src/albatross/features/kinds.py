@@ -93,7 +93,7 @@ class Category:
         """Return the names of the coordinates."""
         if self.buckets:
             return [f"{name}#{bucket}" for bucket in range(self.buckets)]
-        return [f"{name}={value}" for value in self.values] + [f"{name}=other"] * self.other
+        return [f"{name}={value}" for value in self.values] + [f"{name}=(other)"] * self.other
 
     def raw(self, name: str, values: Sequence[Any]) -> Iterable[float]:
         """Return one row: the place of every value (n,), NaN if missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -100,7 +101,9 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
         return "is constant" if present else "is missing in every row"
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = np.array(present, dtype=float)
-        return Number(mean=_rounded(numbers.mean()), sd=_rounded(numbers.std()), of=of)
+        sd = _rounded(numbers.std())
+        digits = 2 - math.floor(math.log10(sd))  # of the mean, to a hundredth of the sd: it may be far larger than that
+        return Number(mean=round(float(numbers.mean()), digits), sd=sd, of=of)
     if not all(isinstance(value, str) for value in present):
         return "has values that are neither texts nor numbers"
     counts = Counter(present)

@@ -6,6 +6,7 @@ import json
 import os
 import tomllib
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from itertools import product
@@ -64,6 +65,9 @@ class Features:
             names += block
         for left, right in self.products:
             names += [f"{one} * {other}" for one, other in product(blocks[left], blocks[right])]
+        if len(set(names)) < len(names):
+            twice = next(name for name, count in Counter(names).items() if count > 1)
+            raise ValueError(f"two coordinates would be called {shown(twice)}: rename a feature or a value")
         self.names = tuple(names)
         self.missing = dict.fromkeys(self.schema, 0)
         self._names_of_rows, self._plan = self._planned()
