@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 from PIL import Image  # matplotlib needs it, too
 
 from albatross.store.files import replacing
@@ -80,6 +80,12 @@ def new_figure(
 def thousands(axis: Any) -> None:
     """Label ticks with a comma every three digits."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def plain_log_ticks(axis: Any) -> None:
+    """Label a log axis at 1, 2 and 5 times the powers of ten, with plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 10.0 else f"{value:g}"))
 
 
 def draw_band(

@@ -99,13 +99,19 @@ def draw(content: Content) -> Figure:
     """All plots for print."""
     figure, cells = style.new_figure(4, rows=3, widths=(0.82,) * 4, height=9.6)
     for axes, view in zip(cells, views(content), strict=True):
-        for name, (x, values) in curves(content, view).items():
+        found = curves(content, view)
+        for name, (x, values) in found.items():
             style.draw_policy(axes, x, values, LOOKS[name], marker="o")
         if view.line is not None:
             axes.axhline(view.line, color="#333333", linestyle=":", linewidth=1.2, label=view.line_name)
         if view.log:
             axes.set_xscale("log")
             axes.set_yscale("log")
+            style.plain_log_ticks(axes.yaxis)
+            at = np.unique(np.concatenate([np.empty(0), *(x for x, _ in found.values())]))
+            axes.set_xticks(at, [f"{each:.2g}" if each < 1e4 else f"{each:.1e}" for each in at])
+            axes.minorticks_off()
+        axes.margins(y=0.25)  # room for the legend
         axes.set(xlabel=view.x, ylabel=view.y)
         axes.set_title(view.title, fontsize=9)
         axes.legend()
