@@ -116,6 +116,7 @@ class NamedArms(NumberedArms):
         self._count()
 
     def _count(self) -> None:
+        self._by_slot = {**self._retired, **{slot: name for name, slot in self._slots.items()}}
         self.active = np.array(list(self._slots.values()), np.int64)
         self._all = np.ones(self.active.size, bool)
 
@@ -136,9 +137,7 @@ class NamedArms(NumberedArms):
 
     def name_of(self, slot: int) -> Any:
         """Return the arm, active or retired, in a slot."""
-        if slot in self._retired:
-            return self._retired[slot]
-        return self.names[self.active.tolist().index(slot)]
+        return self._by_slot[slot]
 
     def slot(self, name: Any) -> int:
         """Return the slot of an active arm."""

@@ -102,6 +102,8 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = np.array(present, dtype=float)
         sd = _rounded(numbers.std())
+        if not 0.0 < sd < math.inf:
+            return "has no usable spread: its numbers are too close together for floats, or infinite"
         digits = 2 - math.floor(math.log10(sd))  # of the mean, to a hundredth of the sd: it may be far larger than that
         return Number(mean=round(float(numbers.mean()), digits), sd=sd, of=of)
     if not all(isinstance(value, str) for value in present):
