@@ -37,6 +37,7 @@ NORM_REGRET = {
 }
 BALL_REGRET = {
     "alb-dim": (4.2e6, 2.2e6, 9e9),
+    "alb-dim-inside": (5.6e6, 3.2e6, None),
     "oful": (7.1e7, 1.7e7, 1.2e10),
     "oracle": (2.9e6, 1.7e6, 2e9),
     "sl-ucb": (2.8e7, 4.4e6, 3e9),
@@ -55,6 +56,7 @@ SCALING = {
     ("bound", "alb-norm"): 0.02,
     ("bound", "oful-plus"): 0.5,
     ("bound", "osom"): 0.05,
+    ("bound", "osom-scaled"): 0.3,
     ("dim", "alb-dim"): 0.05,
     ("dim", "oful"): 1.0,
     ("sparsity", "alb-dim"): 0.9,
@@ -106,9 +108,15 @@ def _simple(name, trials):
     return {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
 
 
+INSIDE_TRIALS = 3  # of ALB-Dim inside the ball
+
+
 def _ball(name, trials):
-    finals = {policy: BALL_REGRET[policy][("d", "e", "e-literal").index(name)] for policy in ball.LOOKS}
-    return regret_curves(finals, trials, np.unique(np.geomspace(1, 4e9, 200).astype(np.int64)))
+    column = ("d", "e", "e-literal").index(name)
+    finals = {policy: BALL_REGRET[policy][column] for policy in ball.LOOKS if BALL_REGRET[policy][column]}
+    table = regret_curves(finals, trials, np.unique(np.geomspace(1, 4e9, 200).astype(np.int64)))
+    played = (table["policy"] != "alb-dim-inside") | (table["trial"] < INSIDE_TRIALS)
+    return {key: values[played] for key, values in table.items()}
 
 
 def _estimates(name, trials):
@@ -126,13 +134,15 @@ def _estimates(name, trials):
 
 
 def _refinement(name, trials):
+    sizes = {"alb-dim": ((40, 2), (20, 0), (20, 0)), "monotone": ((40, 2), (18, 2), (18, 2))}
     return columns(
-        ("dim", "trial", "phase", "support_size", "missed", "false"),
+        ("policy", "dim", "trial", "phase", "support_size", "missed", "false", "regret"),
         [
-            (dim, trial, phase, size, missed, size + missed - 20)
+            (policy, dim, trial, phase, size, missed, size + missed - 20, 1e3 * (1 + missed) * _LUCK[0, trial])
+            for policy, late in sizes.items()
             for dim in (500, 200)
             for trial in range(trials)
-            for phase, (size, missed) in enumerate(((dim, 0), (dim, 0), (40 + trial, 2), (20, 0), (20, 0)))
+            for phase, (size, missed) in enumerate(((dim, 0), (dim, 0), *late))
         ],
     )
 
@@ -280,13 +290,17 @@ def entries(name, table):
     keys = [key for key in ("policy", "source", "mode", "part", "theta_norm", "n_arms", "dim") if key in table]
     found = {}
     for values in dict.fromkeys(zip(*(table[key].tolist() for key in keys), strict=True)):
-        entry = {"policy": "alb-dim" if name == "f" else "alb-norm", **dict(zip(keys, values, strict=True))}
+        entry = {"policy": "alb-norm", **dict(zip(keys, values, strict=True))}
         if not entry["policy"].startswith("Theorem"):
-            found.setdefault("-".join([entry["policy"], *(str(entry[key]) for key in keys if key != "policy")]), entry)
+            parts = [entry["policy"], *(str(entry[key]) for key in keys if key != "policy")]
+            found.setdefault((", " if name == "scaling" else "-").join(parts), entry)
     if name in ("d", "e", "e-literal"):
         found["alb-dim"].update(missed=[0, 5, 3, 1, 0], false=[180, 100, 0, 0, 0])
-    for policy in {"osom", "osom-given-1", "osom-scaled"} & set(found):
-        found[policy]["switched"] = {"times": 3, "of": 4, "round": 1_234}
+    if "alb-dim-inside" in found:
+        found["alb-dim-inside"].update(missed=[0] * 5, false=[180, 180, 180, 1, 0], trials=INSIDE_TRIALS)
+    for entry in found.values():
+        if entry["policy"].startswith("osom"):
+            entry["switched"] = {"times": 3, "of": 4, "round": 1_234}
     if name == "nested":
         for inner in nested.INNER:
             found[f"alb-dim-{inner}"]["models"] = [[20, 5]] * TRIALS

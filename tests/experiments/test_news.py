@@ -123,3 +123,11 @@ def test_every_claim_about_it_is_measured(out):
     judged = {each.claim.id: each.verdict for each in measured(Stored(out)) if "news" in each.claim.panels}
     assert len(judged) == 11
     assert MISSING not in judged.values()
+
+
+def test_osom_says_for_how_many_readers_it_switched_and_when(out, table):
+    switched = Stored(out).summaries["news"]["policies"]["osom"]["switched"]
+    last = of(table, "osom", round=table["round"].max())
+    assert switched["times"] == last["switched"].sum()
+    assert switched["of"] == len(last["switched"]) == 12
+    assert (switched["round"] is None) == (switched["times"] == 0)

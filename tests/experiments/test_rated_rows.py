@@ -61,6 +61,16 @@ def test_alb_norm_earns_more_than_oful_plus_with_its_first_bound_and_less_than_w
     assert 1.5 * reward["oful-plus"] < reward["alb-norm"] < reward["oracle"] < 1.1 * reward["alb-norm"]
 
 
+def test_osom_says_in_how_many_draws_it_switched_and_when(out):
+    found = summary_of(out, "g")["policies"]
+    for form in ("osom", "osom-scaled"):
+        for source in ("yandex", "generated"):
+            switched = found[f"{form}-{source}-bootstrap"]["switched"]
+            assert switched["of"] == 1
+            assert (switched["round"] is None) == (switched["times"] == 0)
+    assert "switched" not in found["alb-norm-yandex-bootstrap"]
+
+
 def test_a_file_of_ones_own_takes_the_papers_sizes_as_far_as_it_has_them(tmp_path):
     path = tmp_path / "set2.test.txt"
     datasets.write_ranking(path, datasets.generate_ranking(900, 12, seed=2))

@@ -39,6 +39,7 @@ VERDICTS = {
     "near-oracle-dim": CHANGED,
     "matches-sparse": CHANGED,
     "non-monotone": CHANGED,
+    "refinement-pays": HOLDS,
     "earlier-algorithm": FAILS,
     "sampling-dim": HOLDS,
     "early-gap": HOLDS,
@@ -207,6 +208,12 @@ OTHERWISE = [
     ("earlier-algorithm", "e-literal", scaled("sl-ucb", 4), HOLDS),
     ("non-monotone", "f", "SELECT * REPLACE (0 AS missed) FROM curves", FAILS),
     ("non-monotone", "f", "SELECT * REPLACE (1 AS missed) FROM curves", FAILS),
+    (
+        "refinement-pays",
+        "f",
+        "SELECT * REPLACE (if(policy = 'monotone', 0.1, 1) * regret AS regret) FROM curves",
+        FAILS,
+    ),
     ("gap", "e-literal", scaled("oful", 10), HOLDS),
     ("near-oracle-dim", "d", scaled("alb-dim", 2), FAILS),
     ("near-oracle-dim", "e-literal", scaled("alb-dim", 0.3), HOLDS),
@@ -225,7 +232,6 @@ OTHERWISE = [
     ("yahoo", "h", on_yahoo(15), FAILS),
     ("actual-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
     ("selections", "h", "SELECT * REPLACE (norm * (1 + draw) AS norm) FROM curves", FAILS),
-    ("osom-rows", "g", earning("osom", 1), CHANGED),
     ("drop-rows", "g", oful_plus_earning("reward / 2"), CHANGED),
     ("uniform-rows", "g", earning("uniform", "reward / 100"), HOLDS),
     ("above-norm", "h", "SELECT * REPLACE (norm * 2 AS norm) FROM curves", FAILS),
@@ -349,6 +355,75 @@ def test_a_number_of_osom_says_how_often_it_switched(results):
     assert default(found(results, "osom"))[0].what == "norm 0.1, switched in 3 of 4 at round 1,234"
 
 
+def test_alb_norm_beats_osom_on_rows_if_it_does_in_both_forms_of_osom(results):
+    small_results.change_table(results, "g", earning("osom", 1))
+    assert found(results, "osom-rows").verdict == FAILS
+    small_results.change_table(results, "g", earning("osom-scaled", 1))
+    assert found(results, "osom-rows").verdict == CHANGED
+
+
+def test_on_headlines_and_against_the_bound_too_osom_says_how_often_it_switched(results):
+    note = "switched in 3 of 4 at round 1,234"
+    assert [each.what for each in default(found(results, "news-osom"))] == [f"all readers, {note}"]
+    assert [each.what for each in default(found(results, "osom-with-bound"))] == [
+        f"OSOM, {note}, from 1 to 8",
+        f"OSOM, scaled test, {note}, from 1 to 8",
+    ]
+
+
+def test_a_number_of_osom_on_rows_says_how_often_it_switched(results):
+    path = results / "g" / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["policies"]["osom-generated-bootstrap"]["switched"] = {"times": 0, "of": 4, "round": None}
+    path.write_text(json.dumps(summary))
+    assert [each.what for each in default(found(results, "osom-rows"))] == [
+        "Yandex sample, switched in 3 of 4 at round 1,234",
+        "generated stand-in, switched in 0 of 4",
+        "Yandex sample, scaled test, switched in 3 of 4 at round 1,234",
+        "generated stand-in, scaled test, switched in 3 of 4 at round 1,234",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "rival"),
+    [
+        ("gap", "oful"),
+        ("drop-dim", "oful"),
+        ("near-oracle-dim", "oracle"),
+        ("matches-sparse", "sl-ucb"),
+        ("earlier-algorithm", "sl-ucb"),
+    ],
+)
+def test_alb_dim_inside_the_ball_is_a_reading_of_its_own_on_its_own_trials(results, claim, rival):
+    def inside():
+        (reading,) = [each for each in found(results, claim).readings if each.name.startswith("inside the ball")]
+        return reading
+
+    before = inside()
+    assert before.change
+    assert [each.what for each in before.measured] == ["d = 500, 3 trials", "d = 200, 3 trials"]
+    assert before.holds
+    # A trial that it does not play counts for the default reading alone.
+    last = f"SELECT * REPLACE (if(policy = '{rival}' AND trial = 3, 99, 1) * regret AS regret) FROM curves"
+    small_results.change_table(results, "d", last)
+    assert inside() == before
+    small_results.change_table(results, "d", scaled("alb-dim-inside", 20))
+    assert not inside().holds
+
+
+def test_the_support_is_found_inside_the_ball_too_unless_its_summary_says_otherwise(results):
+    def inside():
+        return found(results, "support").readings[1]
+
+    assert [each.what for each in inside().measured] == ["d = 500, slowest of 3 trials", "d = 200, slowest of 3 trials"]
+    assert inside().holds
+    path = results / "e" / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["policies"]["alb-dim-inside"]["missed"] = [0, 0, 0, 0, 0.3]
+    path.write_text(json.dumps(summary))
+    assert not inside().holds
+
+
 def test_the_support_must_be_found_in_a_reading(results):
     small_results.change_table(results, "f", "SELECT * REPLACE (missed + CAST(phase = 4 AS INT) AS missed) FROM curves")
     assert found(results, "support").verdict == HOLDS  # on the unit sphere, as the paper has it
@@ -387,8 +462,17 @@ def test_another_summary_gives_another_verdict(results, claim, panel, change, ve
     assert VERDICTS[claim] != verdict
 
 
+def test_a_number_of_phases_that_no_run_has_is_judged_at_once(results):
+    path = results / "d" / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["settings"]["phases"] = 10**9
+    path.write_text(json.dumps(summary))
+    assert found(results, "early-gap").verdict == VERDICTS["early-gap"]
+
+
 def test_every_verdict_can_be_another():
-    elsewhere = {"sampling-norm", "osom", "few-arms", "near-oracle-norm", "support", "right-map", "theorem-conditions"}
+    elsewhere = {"sampling-norm", "osom", "osom-rows", "few-arms", "near-oracle-norm", "support", "right-map"}
+    elsewhere |= {"theorem-conditions"}
     assert {claim for claim, *_ in OTHERWISE} | elsewhere == set(VERDICTS), "add the claim to OTHERWISE"
 
 

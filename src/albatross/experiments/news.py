@@ -23,7 +23,7 @@ from albatross import datasets, policies, simulate
 from albatross.environments import Recorded
 from albatross.environments.noise import Noise, fill_noise
 from albatross.experiments.nested import linucb
-from albatross.experiments.panel import Outcome, Panel, spread
+from albatross.experiments.panel import Outcome, Panel, spread, switching
 from albatross.parallel import progress_bar
 from albatross.runs import Run
 from albatross.simulation import streams
@@ -128,6 +128,7 @@ def play(
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Run one population per trial, each with its own stories."""
     blocks: list[dict[str, np.ndarray]] = []
+    of_osom: list[dict[str, Any]] = []  # its diagnostics, reader by reader
     n_kinds = len(settings["norms"]) * len(settings["supports"])
     with progress_bar(trials * n_kinds, None) as advance:
         for population in range(trials):
@@ -138,10 +139,13 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
                 fill_noise(noise, Noise("gaussian", settings["noise_sd"]), rng)
                 runs = play(settings, reader, published, noise, seed=1_000 * seed + n_kinds * population + number)
                 about = {"population": population, "reader": number, "norm": reader.norm, "support": reader.support}
+                of_osom += runs["osom"].diagnostics
                 blocks += [_block(name, each, about, settings["n_arms"]) for name, each in runs.items()]
                 advance(1)
     table = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return Outcome(_entries(table), table)
+    entries = _entries(table)
+    entries["osom"].update(switching(of_osom))
+    return Outcome(entries, table)
 
 
 def _block(name: str, run: Run, about: Mapping[str, Any], n_arms: int) -> dict[str, np.ndarray]:

@@ -52,12 +52,12 @@ def switching(diagnostics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def curve_table(runs: Mapping[str, Run]) -> dict[str, np.ndarray]:
     """Return the curves of several runs on the same rounds as columns: policy, trial, round, regret, reward."""
-    first = next(iter(runs.values()))
-    trials, points = first.regret.shape
+    trials = {name: len(run.regret) for name, run in runs.items()}
+    rounds = next(iter(runs.values())).rounds
     return {
-        "policy": np.repeat(list(runs), trials * points),
-        "trial": np.tile(np.repeat(np.arange(trials), points), len(runs)),
-        "round": np.tile(first.rounds, trials * len(runs)),
+        "policy": np.repeat(list(runs), [each * len(rounds) for each in trials.values()]),
+        "trial": np.concatenate([np.repeat(np.arange(each), len(rounds)) for each in trials.values()]),
+        "round": np.tile(rounds, sum(trials.values())),
         "regret": np.concatenate([run.regret.ravel() for run in runs.values()]),
         "reward": np.concatenate([run.reward.ravel() for run in runs.values()]),
     }

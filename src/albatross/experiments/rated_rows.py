@@ -18,7 +18,7 @@ import numpy as np
 from albatross import datasets, policies, simulate
 from albatross.datasets.files import fingerprint
 from albatross.environments import Clusters
-from albatross.experiments.panel import Outcome, Panel, spread
+from albatross.experiments.panel import Outcome, Panel, spread, switching
 from albatross.runs import Run
 
 SETTINGS: dict[str, Any] = {
@@ -78,6 +78,7 @@ def contenders(settings: Mapping[str, Any], sigma: float, norm: float) -> dict[s
         "oful-plus": policies.OFULPlus(**bound, **given),
         "oracle": policies.OFULPlus(norm_bound=norm, **given),
         "osom": policies.OSOM(**bound, **given),
+        "osom-scaled": policies.OSOM(test="norm", **bound, **given),
         "ucb": policies.UCB(**given),
         "lints": policies.LinTS(sigma=sigma),
         "greedy": policies.Greedy(),
@@ -146,6 +147,7 @@ def run_rewards(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outco
                 "source": source,
                 "mode": mode,
                 **spread(finals),
+                **switching([draw.runs[name].diagnostics[0] for draw in draws]),
                 "last_epoch_reward": late[name],
             }
             for trial, draw in enumerate(draws):

@@ -17,7 +17,7 @@ def identity_of(panel: Panel, *, trials: int, seed: int) -> dict[str, Any]:
 
 
 def finished(panel: Panel, *, trials: int, seed: int, out: Path) -> dict[str, Any] | None:
-    """Return the stored summary of exactly this run, if all of its files are there."""
+    """Return the stored summary of this run, or of the same with more trials, if all of its files are there."""
     return results.finished(out / panel.name, identity_of(panel, trials=trials, seed=seed))
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross import bounds, environments, policies, simulate
 from albatross.experiments import dim_regret, nested, norm_regret
-from albatross.experiments.panel import Outcome, Panel, spread
+from albatross.experiments.panel import Outcome, Panel, spread, switching
 from albatross.intervals import slope
 from albatross.runs import Run
 
@@ -62,12 +63,14 @@ class Sweep(NamedTuple):
 
     x: np.ndarray  # (n,)
     regret: dict[str, np.ndarray]  # (trials, n)
+    switched: Mapping[str, dict[str, Any]] = MappingProxyType({})  # when OSOM did, over all trials and values
 
 
 def finals(values: list[Any], played: list[dict[str, Run]]) -> Sweep:
     """Return the final regrets of the runs, one run per value."""
     regret = {name: np.stack([runs[name].regret[:, -1] for runs in played], axis=1) for name in played[0]}
-    return Sweep(np.array(values), regret)
+    switched = {name: switching([each for runs in played for each in runs[name].diagnostics]) for name in regret}
+    return Sweep(np.array(values), regret, switched)
 
 
 def over_time(runs: Mapping[str, Run]) -> Sweep:
@@ -99,7 +102,7 @@ def against_norm(settings: Mapping[str, Any], **trials: Any) -> Sweep:
 
 def against_bound(settings: Mapping[str, Any], **trials: Any) -> Sweep:
     """One problem, with every bound on the same rounds; a policy that is given none is played once."""
-    values, given = settings["norm_bounds"], ("alb-norm", "oful-plus", "osom")
+    values, given = settings["norm_bounds"], ("alb-norm", "oful-plus", "osom", "osom-scaled")
     contenders = {name: policy for name, policy in mixture_policies(settings).items() if name not in given}
     names = (*given, *contenders)
     for bound in values:
@@ -239,7 +242,8 @@ def promise_to_scale(part: str, sweep: Sweep, settings: Mapping[str, Any]) -> np
 def describe(part: str, sweep: Sweep, name: str) -> dict[str, Any]:
     """Return a policy's entry in the summary: its regret at the largest x, and its slope."""
     found = slope(sweep.x, sweep.regret[name])
-    return {"policy": name, "part": part, **spread(sweep.regret[name][:, -1]), "slope": found._asdict()}
+    switched = sweep.switched.get(name, {})
+    return {"policy": name, "part": part, **spread(sweep.regret[name][:, -1]), "slope": found._asdict(), **switched}
 
 
 def table(sweeps: Mapping[str, Sweep], settings: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -26,3 +26,11 @@ def wanted(limits: tuple[float, float]) -> str:
     if math.isinf(high):
         return f"at least {short(low)}"
     return f"at most {short(high)}" if math.isinf(low) else f"{short(low)} to {short(high)}"
+
+
+def trials(number: int) -> str:
+    """
+    >>> trials(1), trials(3)
+    ('1 trial', '3 trials')
+    """
+    return f"{number} trial{'s' * (number != 1)}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from albatross.intervals import deviation_interval, exponents, margin, proportion_interval
 from albatross.report.claims.engine import Measured
+from albatross.report.wording import trials
 from albatross.store.results import Stored
 
 Range = tuple[float, float]
@@ -94,8 +95,9 @@ def regret_ratios(
     found = []
     for panel in panels:
         if panel in stored and {above, below} <= set(stored.summaries[panel]["policies"]):
-            regrets = stored.final(panel, above), stored.final(panel, below)
-            found.append(ratio(f"{_problem(stored, panel)}{note}", *regrets, wanted))
+            high, low = stored.finals(panel, above, below)
+            few = f", {trials(len(high))}" * (len(high) < stored.summaries[panel]["trials"])
+            found.append(ratio(f"{_problem(stored, panel)}{note}{few}", high, low, wanted))
     return found
 
 

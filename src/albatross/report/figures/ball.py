@@ -15,9 +15,11 @@ from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.regret import regret_plots
 from albatross.report.figures.rows import by_policy, groups, matrix
 from albatross.report.figures.style import Look
+from albatross.report.wording import trials
 
 LOOKS = {
     "alb-dim": Look("ALB-Dim", style.RED),
+    "alb-dim-inside": Look("ALB-Dim inside the ball, learning from all plays", style.ORANGE),
     "oful": Look("OFUL on all coordinates", style.BLUE),
     "oracle": Look("oracle: OFUL given the support", style.GREEN),
     "sl-ucb": Look("SL-UCB, inside the ball", style.SKY, quiet=True),
@@ -25,13 +27,31 @@ LOOKS = {
 }
 
 
+_WHERE = {"gaussian": "outside the ball", "sphere": "on the unit sphere"}  # ALB-Dim explores
+_REFINING = {"alb-dim": "ALB-Dim", "monotone": "ALB-Dim, monotone ablation"}
+_ABLATION = "missed by the monotone ablation"
+
+
+def _label(entry: Mapping[str, Any]) -> str:
+    """Return a policy's name, with its number of trials if the panel has more."""
+    label = LOOKS[entry["policy"]].label
+    return f"{label}, {trials(entry['trials'])}" if "trials" in entry else label
+
+
+def _looks(content: Content) -> dict[str, Look]:
+    looks = {name: LOOKS[name]._replace(label=_label(entry)) for name, entry in content.policies.items()}
+    where = _WHERE[content.settings["exploration"]]
+    return {**looks, "alb-dim": LOOKS["alb-dim"]._replace(label=f"ALB-Dim, exploring {where}")}
+
+
 def draw_regret(content: Content) -> Figure:
     """Draw regret on log axes and mark the phases."""
+    looks = _looks(content)
     figure, (axes,) = style.new_figure(1, widths=(1.6,), height=4.0)
     curves = by_policy(content.rows, along="round", value="regret")
     rounds, settings = np.unique(content.rows["round"]), content.settings
     for name, values in curves.items():
-        style.draw_policy(axes, rounds, values, LOOKS[name])
+        style.draw_policy(axes, rounds, values, looks[name])
     lengths = phase_lengths(settings["first_phase"], (25, 5), 2**53).sum(axis=1)
     for end in np.cumsum(lengths[: settings["phases"] - 1]):
         axes.axvline(end, color="#bbbbbb", linewidth=0.8, zorder=0)
@@ -42,8 +62,7 @@ def draw_regret(content: Content) -> Figure:
     axes.set_ylim(bottom=0.5 * curves["oracle"].mean(axis=0)[rounds >= first][0])
     axes.set_xlabel("round (grey lines: ends of phases)")
     axes.set_ylabel("cumulative regret")
-    outside = ", exploration outside the ball" if settings["exploration"] == "gaussian" else ""
-    axes.set_title(f"{settings['sparsity']} of {settings['dim']} coordinates{outside}")
+    axes.set_title(f"{settings['sparsity']} of {settings['dim']} coordinates")
     style.explain_band(axes, content.trials, loc="best")
     return figure
 
@@ -55,16 +74,21 @@ def _truth(rows: Mapping[str, np.ndarray]) -> int:
 
 def draw_refinement(content: Content) -> Figure:
     """Draw the sizes of the active sets on the left; missed and wrongly active coordinates on the right."""
-    figure, (left, right) = style.new_figure(2, height=3.6)
+    figure, (left, right) = style.new_figure(2, height=4.2)
     rows = content.rows
     truth = _truth(rows)
-    for ((dim,), chosen), colour in zip(groups(rows, "dim").items(), (style.BLUE, style.RED), strict=False):
+    of_dims = groups(rows, "policy", "dim")
+    dims = [dim for policy, dim in of_dims if policy == "alb-dim"]
+    for dim, colour in zip(dims, (style.BLUE, style.RED), strict=False):
+        chosen, ablation = of_dims["alb-dim", dim], of_dims["monotone", dim]
         found = {name: matrix(rows, chosen, "trial", "phase", name) for name in ("support_size", "missed", "false")}
         phases = np.arange(found["missed"].shape[1])
         look: dict[str, Any] = {"colour": colour, "marker": "o"}
         style.draw_band(left, phases, found["support_size"], label=f"d = {dim}", **look)
         style.draw_band(right, phases, found["missed"], label=f"missed, d = {dim}", **look)
         style.draw_band(right, phases, found["false"], label=f"false, d = {dim}", quiet=True, **{**look, "marker": "s"})
+        missed = matrix(rows, ablation, "trial", "phase", "missed")
+        style.draw_band(right, phases, missed, label=f"{_ABLATION}, d = {dim}", quiet=True, **{**look, "marker": "x"})
         for axes in (left, right):
             axes.set_xticks(phases)
             axes.set_xlabel("phase")
@@ -81,7 +105,7 @@ def draw_refinement(content: Content) -> Figure:
     right.set_ylabel("coordinates")
     right.set_title("Missed and false coordinates")
     style.explain_band(left, content.trials, loc="upper right")
-    style.explain_band(right, content.trials, loc="upper right")
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=2)
     return figure
 
 
@@ -90,12 +114,16 @@ def refinement_plots(content: Content) -> list[plots.Plot]:
     rows = content.rows
     sizes: list[dict[str, Any]] = []
     mistakes: list[dict[str, Any]] = []
-    for position, ((dim,), chosen) in enumerate(groups(rows, "dim").items()):
+    of_dims = groups(rows, "policy", "dim")
+    for position, dim in enumerate(dim for policy, dim in of_dims if policy == "alb-dim"):
         look: dict[str, Any] = {"colour": style.SERIES[position % len(style.SERIES)], "markers": True}
-        for column, target in (("support_size", sizes), ("missed", mistakes), ("false", mistakes)):
-            values = matrix(rows, chosen, "trial", "phase", column)
-            what = {"support_size": "", "missed": "missed, ", "false": "false, "}[column]
-            dash = "dash" if column == "false" else "solid"
+        for policy, column, target, what, dash in (
+            ("alb-dim", "support_size", sizes, "", "solid"),
+            ("alb-dim", "missed", mistakes, "missed, ", "solid"),
+            ("alb-dim", "false", mistakes, "false, ", "dash"),
+            ("monotone", "missed", mistakes, f"{_ABLATION}, ", "dot"),
+        ):
+            values = matrix(rows, of_dims[policy, dim], "trial", "phase", column)
             target += plots.band(np.arange(values.shape[1]), values, name=f"{what}d = {dim}", dash=dash, **look)
     truth = _truth(rows)
     sizes.append(plots.constant(truth, (0, int(rows["phase"].max())), name=f"truth, {truth}", colour=style.GREY))
@@ -112,9 +140,9 @@ DRAWINGS = {
     **{
         panel: Drawing(
             f"regret on the ball, {what}",
-            lambda entry: LOOKS[entry["policy"]].label,
+            _label,
             draw_regret,
-            lambda content: regret_plots(content, LOOKS),
+            lambda content: regret_plots(content, _looks(content)),
         )
         for panel, what in {
             "d": "d = 500",
@@ -124,7 +152,7 @@ DRAWINGS = {
     },
     "f": Drawing(
         "active coordinates phase by phase",
-        lambda entry: f"ALB-Dim, d = {entry['dim']}",
+        lambda entry: f"{_REFINING[entry['policy']]}, d = {entry['dim']}",
         draw_refinement,
         refinement_plots,
     ),

@@ -31,9 +31,10 @@ LOOKS = {
     "oful-plus": Look("OFUL+ given 25", style.BLUE),
     "oracle": Look("oracle: OFUL+ given the norm", style.GREEN),
     **{
-        name: Look(label, COLOURS[name], quiet=True)
+        name: Look(label, style.colour(name), quiet=True)
         for name, label in {
             "osom": "OSOM given 25",
+            "osom-scaled": "OSOM given 25, test at the scale of OFUL+",
             "ucb": "UCB, blind to contexts",
             "lints": "LinTS",
             "greedy": "ridge greedy",

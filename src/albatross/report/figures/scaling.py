@@ -24,6 +24,7 @@ LOOKS = {
     "oful-plus": Look("OFUL+ given the bound", style.BLUE),
     "oracle": Look("oracle", style.GREEN),
     "osom": Look("OSOM given the bound", style.SKY, quiet=True),
+    "osom-scaled": Look("OSOM, test at the scale of OFUL+", style.colour("osom-scaled"), quiet=True),
     "lints": Look("LinTS", style.PINK, quiet=True),
     "albatross": Look("Albatross", style.WINE, quiet=True),
     "alb-norm-no-biases": Look("ALB-Norm, all biases 0", style.RED, "dash", quiet=True),
