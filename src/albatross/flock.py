@@ -1,0 +1,330 @@
+"""Flock: one bandit per user, each of which starts from what all users have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from albatross import checks, events, saving
+from albatross.arms import Name, NumberedArms
+from albatross.batches import Batches
+from albatross.features import Features, given_dim
+from albatross.flock_crowd import BUCKETS, FlockCrowd
+from albatross.flock_population import Common, check_population
+from albatross.flock_reports import PopulationReport, UserReport, population_report, user_report
+from albatross.flocking import choose_for_users, learn_rewards_of_users, note_decisions, present_posterior
+from albatross.floor import check_floor
+from albatross.forks import renew_after_fork
+from albatross.loops import FLOOR_NUMBERS, Events
+from albatross.models.population import Population
+from albatross.models.population_looks import Heard, nothing_heard
+from albatross.models.units import unit_of
+from albatross.named_arms import NamedArms
+from albatross.noise import fill_by_user
+from albatross.notebook import html_table
+from albatross.protocol import Offer
+from albatross.users import NamedUsers, NumberedUsers, user_keys
+
+INDICES = ("optimism", "sampling")
+
+
+class Flock(Batches):
+    """One bandit per user, like `Fleet`, but every user starts from what all users taught.
+
+    Each user keeps an exact posterior of their own, under a prior that the whole flock learns: mean biases and theta,
+    how far users are from them, how many choose by outlet alone, and the noise. There is nothing to tune. `index` is
+    "optimism", Albatross's, or "sampling", Thompson's, which draws. Users, arms, features, floor and batches are as in
+    `Fleet`. `population` and `user` say what was learnt.
+
+    `unit` is the usual length of a context; without it, that of the first offer is taken. With `looks=False` the flock
+    learns its users only: the population comes from outside, as for one of several processes that share the users
+    (`hear`, `renew`, `take_up`).
+
+    >>> flock = Flock(users=[], arms=["sport", "politics", "art"], dim=2, seed=0)
+    >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
+    >>> choices = flock.select(["anna", "bob"], contexts)
+    >>> flock.update(choices, [0.7, -0.2])
+    >>> flock.user("anna").rewards  # the population is first learnt at 16 rewards of all users
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        users: Iterable[Name] | None = None,
+        n_users: int | None = None,
+        arms: Iterable[Name] | None = None,
+        n_arms: int | None = None,
+        dim: int | None = None,
+        features: Features | None = None,
+        index: str = "optimism",
+        floor: float = 0.0,
+        unit: float | None = None,
+        looks: bool = True,
+        seed: int | np.random.SeedSequence | None = None,
+    ) -> None:
+        checks.names_or_number("users", users, n_users)
+        checks.names_or_number("arms", arms, n_arms)
+        check_options(index, floor, looks)
+        if unit is not None:
+            checks.positive("unit", unit)
+        dim = given_dim(dim, features)
+        rng = checks.generator("seed", seed)
+        known = NumberedArms(int(n_arms or 0)) if arms is None else NamedArms(arms)
+        p = dim + known.first
+        checks.fits_in_memory(f"posteriors of {known.first} arms and {dim} features", 80 * p * p, "take fewer")
+        self.dim, self.features, self.index, self.floor, self.looks = dim, features, index, float(floor), looks
+        words = rng.integers(0, 2**64, 4, np.uint64)
+        self._secret = words[2:]
+        self._crowd: Any = FlockCrowd(
+            NumberedUsers(0) if users is None else NamedUsers(), known, dim, words[:2].tobytes()
+        )
+        # Unit of the contexts, 0 before the first decision; the first reward; whether there was one.
+        self._origin = np.array([0.0 if unit is None else float(unit), 0.0, 0.0])
+        self._common = Common(known.first, dim)
+        self._set_up()
+        if users is None:
+            self._crowd.admit({number: number for number in range(int(n_users or 0))})
+        else:
+            self.admit(users)
+
+    def _set_up(self) -> None:
+        self._lock = threading.Lock()
+        renew_after_fork(self)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._secret = checks.generator("seed", None).integers(0, 2**64, 2, np.uint64)
+
+    @property
+    def noise_size(self) -> int:
+        """Number of standard normal numbers per decision, for `noise` of `select`."""
+        drawn = self.dim + self._crowd.n_slots if self.index == "sampling" else 0
+        return drawn + (FLOOR_NUMBERS if self.floor else 0)
+
+    def __repr__(self) -> str:
+        crowd = self._crowd
+        return f"Flock({crowd.users.described()}, {crowd.arms.described()}dim={self.dim}, index={self.index!r})"
+
+    def _repr_html_(self) -> str:
+        crowd = self._crowd
+        counts = {
+            "users": self.n_users,
+            "decisions": int(crowd.decisions[crowd.users.in_use].sum()),
+            "pending": int(crowd.pending.sum()),
+            "rewards": self._common.rewards,
+            "looks of the population": len(self._common.history),
+            "bytes": self.nbytes,
+        }
+        return html_table(repr(self), [("", "value"), *((name, f"{value:,}") for name, value in counts.items())])
+
+    # -------------------------------------------------------------------------------------------- events and rewards
+
+    # Compiled at first use: a flock that only decides does not wait for the code that learns.
+
+    @cached_property
+    def _choose(self) -> Any:
+        return choose_for_users.prepared(*self._choosing(np.empty((0, 1, self.dim)), *_NO_OFFER, self._no_events()))
+
+    @cached_property
+    def _learn(self) -> Any:
+        return learn_rewards_of_users.prepared(*self._learning(self._no_events(), np.empty(0)))
+
+    def _no_events(self) -> Events:
+        return events.new_events(np.empty(0, np.int64), self.dim, 0)
+
+    def _choosing(
+        self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: np.ndarray, made: Events
+    ) -> Any:
+        crowd = self._crowd
+        counted = crowd.pending, crowd.decisions, crowd.keys
+        offered = crowd.arms.active, contexts, mask, given, noise, self.floor
+        return self._common.prior, crowd.state, self._common.version, self._origin, counted, *offered, made
+
+    def _learning(self, made: Events, rewards: np.ndarray) -> Any:
+        return (
+            self._common.prior,
+            self._crowd.state,
+            self._common.version,
+            self._origin,
+            self._crowd.pending,
+            made,
+            rewards,
+        )
+
+    def _choose_arms(self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events) -> None:
+        crowd = self._crowd
+        if noise is None:
+            noise = np.empty((made.users.size, self.noise_size))
+            fill_by_user(noise, crowd.keys, self._secret, made.users, crowd.decisions)
+        if self._origin[0] == 0.0 and made.users.size:
+            self._origin[0] = unit_of(Offer(contexts[0], mask[0], crowd.pending[0], -1, crowd.arms.active))
+        self._choose(*self._choosing(contexts, mask, given, noise, made))
+
+    def _note_decisions(self, made: Events) -> None:
+        crowd = self._crowd
+        note_decisions(self._common.prior, crowd.state, self._common.version, self.dim, crowd.n_slots, made.users)
+
+    def _learn_rewards(self, made: Events, rewards: np.ndarray) -> None:
+        if not rewards.size:
+            return
+        self._crowd.make_room_for(made.users)
+        origin = self._origin
+        if origin[0] == 0.0:  # these were recorded, and nothing was chosen yet
+            everything = np.ones(len(made.actions), bool)
+            origin[0] = unit_of(Offer(made.actions, everything, self._crowd.pending[0], -1, made.arms))
+        if origin[2] == 0.0:
+            origin[1], origin[2] = rewards[0], 1.0
+        self._learn(*self._learning(made, rewards))
+        self._common.rewards += rewards.size
+        if self.looks and self._common.is_due:
+            self._common.look(self._crowd, origin[0])
+
+    # -------------------------------------------------------------------------------------------------- the population
+
+    @property
+    def shared(self) -> Population:
+        """The present population, as arrays, for other processes."""
+        return self._common.population
+
+    def hear(self, population: Population) -> np.ndarray:
+        """Return what our users say under a population, (16, n) numbers, one row for every bucket of users.
+
+        Several processes may share the users, each with all users of some buckets (`bucket`). Add up their arrays, and
+        give the sum to `renew`: whoever has which buckets, the next population is the same, bit for bit.
+        """
+        with self._lock:
+            rows = [
+                np.concatenate([part.ravel() for part in heard])
+                for heard in self._common.heard(population, self._crowd)
+            ]
+            return np.array(rows)
+
+    def renew(self, population: Population, heard: np.ndarray, *, rewards: int) -> Population:
+        """Return the next population, from what all users said under this one and the number of all rewards.
+
+        A look takes two such steps.
+        """
+        shapes = nothing_heard(len(population.mean))
+        heard = checks.finite_array("heard", heard, (BUCKETS, sum(part.size for part in shapes)))
+        cuts = np.cumsum([part.size for part in shapes])[:-1]
+        rows = [
+            Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
+            for row in heard
+        ]
+        return self._common.renewed(population, rows, rewards)
+
+    def take_up(self, population: Population) -> None:
+        """Use a population from outside. Users take it up at their next decisions."""
+        check_population(population, like=self.shared)
+        with self._lock:
+            self._common.note(population, self._crowd, self._origin[0])
+
+    def bucket(self, user: Name) -> int:
+        """Return the bucket of a user, known or not, of 16: a function of the name and the seed."""
+        (name,) = self._crowd.users.named([user])
+        return int(user_keys([name], self._crowd.secret)[0, 0] % np.uint64(BUCKETS))
+
+    def population(self) -> PopulationReport:
+        """Return what all users have in common: means, spread, kinds of users, noise, and the history of looks."""
+        with self._lock:
+            return population_report(self.shared, history=self._common.history, **self._labels())
+
+    def user(self, user: Name) -> UserReport:
+        """Return what is known of one user: kinds, theta with standard deviations, norm, biases, noise."""
+        with self._lock:
+            crowd = self._crowd
+            (slot,) = crowd.users.slots([user])
+            posterior, weights = present_posterior(
+                self._common.prior, crowd.state.memory, self.dim, crowd.n_slots, slot
+            )
+            counts = crowd.state.memory.plays[slot], crowd.pending[slot].sum(), crowd.decisions[slot]
+            return user_report(posterior, weights, counts=counts, **self._labels())
+
+    def _labels(self) -> dict[str, Any]:
+        names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
+        arms = self._crowd.arms
+        return {"arms": arms.names, "slots": arms.active, "names": names, "origin": self._origin}
+
+    def add_arm(self, name: Name) -> None:
+        """Add an arm for all users. Its row is the last one of the contexts that `select` takes."""
+        self._change_arms(super().add_arm, name)
+
+    def reset_arm(self, name: Name) -> None:
+        """Forget the bias of an arm, as if it were new. Rewards of its pending choices then teach theta only."""
+        self._change_arms(super().reset_arm, name)
+
+    def _change_arms(self, change: Any, name: Name) -> None:
+        change(name)
+        self._common.add_arm(self._crowd.arms.slot(name))
+
+    # -------------------------------------------------------------------------------------------------- save and load
+
+    def save(self, target: saving.Source) -> None:
+        """Save all users and the population to a path or an open binary file: arrays and JSON, no code.
+
+        Saving to a path is atomic.
+        """
+        with self._lock:
+            header = {
+                "dim": self.dim,
+                "index": self.index,
+                "floor": self.floor,
+                "looks": self.looks,
+                "features": None if self.features is None else self.features.to_dict(),
+                "noise_key": self._secret.tolist(),
+                "origin": self._origin.tolist(),
+                **self._common.header(),
+                **self._crowd.header(),
+            }
+            saving.write(target, kind="flock", header=header, arrays=self._crowd.arrays() | self._common.arrays())
+
+    @classmethod
+    def load(cls, source: saving.Source) -> Flock:
+        """Load a saved flock from a path or an open binary file. It continues exactly where the saved one stopped.
+
+        Damaged and malicious files are refused.
+        """
+        with saving.reading(source, kind="flock") as saved:
+            header = saved.header
+            flock = cls.__new__(cls)
+            for name in ("n_arms", "dim"):
+                checks.whole(name, header[name], least=1)
+            schema, named, dim = header["features"], header["users"], header["dim"]
+            flock.features = None if schema is None else Features.from_dict(schema)
+            flock.dim, flock.index, flock.looks = given_dim(dim, flock.features), header["index"], header["looks"]
+            flock.floor = float(header["floor"])
+            check_options(flock.index, flock.floor, flock.looks)
+            flock._secret = checks.words("noise_key", header["noise_key"], 2)
+            flock._origin = checks.finite_array("origin", header["origin"], (3,))
+            flock._common = Common.restored(saved, header["n_arms"], dim)
+            arms, n_slots = header["arms"], header["n_arms"]
+            known = NumberedArms(n_slots) if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
+            checks.whole("n_users", header["n_users"], least=0)
+            users = NumberedUsers(header["n_users"]) if named is None else NamedUsers()
+            if named is not None:
+                users.admit(users.listed(named)[2])
+            flock._crowd = FlockCrowd(users, known, dim, bytes.fromhex(header["key"]))
+            if flock._crowd.n_slots != n_slots or len(users) != header["n_users"]:
+                raise ValueError("arms and users must be as many as there are names")
+            flock._crowd.restore(saved)
+            flock._set_up()
+        return flock
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy in the saved form."""
+        return type(self).load, (saving.in_memory(self),)
+
+
+def check_options(index: Any, floor: Any, looks: Any) -> None:
+    """Check the keywords of a flock."""
+    checks.one_of("index", index, INDICES)
+    checks.flag("looks", looks)
+    check_floor(floor)
+
+
+_NO_OFFER = np.ones((1, 1), bool), np.empty((0, 1), np.int32), np.empty((0, 0))

@@ -1,0 +1,246 @@
+"""A dense transcription of the flock in plain NumPy, to test the compiled one against: one user and one kind at a time.
+
+It keeps every event, forms Z, and follows the formulas in the order in which docs/flock.md states them. Nothing is
+shared with the library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import lgamma, log
+
+import numpy as np
+
+KINDS = [(0.0, 0.0), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0)]
+BASE = np.array([0.1, 0.05, 0.1, 0.6, 0.1, 0.05])
+
+
+@dataclass
+class SlowPopulation:
+    f: np.ndarray
+    omega: np.ndarray
+    s0: float
+    nu: float
+    pi: np.ndarray
+    covariance: np.ndarray
+
+    def row(self):
+        parts = (self.f, self.omega.ravel(), [self.s0, self.nu], np.log(self.pi), self.covariance.ravel())
+        return np.concatenate(parts)
+
+
+def first_population(n_arms, dim):
+    p = n_arms + dim
+    omega = np.eye(p)
+    omega[:n_arms, :n_arms] += 1e6
+    return SlowPopulation(np.zeros(p), omega, 1.0, 2.0, BASE.copy(), np.zeros((p, p)))
+
+
+@dataclass
+class SlowUser:
+    Z: list = field(default_factory=list)
+    y: list = field(default_factory=list)
+    look: tuple | None = None  # mean, covariance, s2, D_eff
+    version: int = -1
+    t_look: int = 0
+
+
+def in_kind(population, user, kind, prior, n_arms):
+    """Quantities of one user under one kind."""
+    p, d = len(population.f), len(population.f) - n_arms
+    b, c = kind
+    Db = np.diag([1.0] * n_arms + [b] * d)
+    Dc = np.diag([1.0] * n_arms + [c] * d)
+    Z, y = np.array(user.Z).reshape(-1, p), np.array(user.y)
+    S, m, t = Z.T @ Z, Z.T @ y, len(y)
+    o = Db @ population.f
+    F = np.linalg.cholesky(prior + (1e-12 * np.trace(prior) / p + 1e-14) * np.eye(p))
+    g = m - S @ o
+    L = np.linalg.cholesky(np.eye(p) + F.T @ Dc @ S @ Dc @ F)
+    G = np.linalg.solve(L, F.T)
+    Q = G.T @ G
+    a = Q @ Dc @ g
+    q = max(y @ y - 2 * o @ m + o @ S @ o - np.sum((G @ Dc @ g) ** 2), 0.0)
+    return {"Db": Db, "Dc": Dc, "S": S, "m": m, "t": t, "o": o, "g": g, "Q": Q, "a": a, "q": q,
+            "logdet": 2 * np.log(np.diag(L)).sum()}  # fmt: skip
+
+
+def kinds_of(population, user, prior, n_arms):
+    """All six kinds of one user with their log weights and weights."""
+    each = [in_kind(population, user, kind, prior, n_arms) for kind in KINDS]
+    logs = np.array(
+        [log_weight(population, k, log_pi, population.nu) for k, log_pi in zip(each, np.log(population.pi))]
+    )
+    w = np.exp(logs - logs.max())
+    return each, logs, w / w.sum()
+
+
+def log_weight(population, k, log_pi, nu):
+    return log_pi - k["logdet"] / 2 - (nu + k["t"]) / 2 * log(nu * population.s0 + k["q"])
+
+
+def look(population, user, n_arms):
+    prior = population.omega + population.covariance / population.s0
+    each, _, w = kinds_of(population, user, prior, n_arms)
+    v = np.array([(population.nu * population.s0 + k["q"]) / (population.nu + k["t"]) for k in each])
+    s2 = float(w @ v)
+    w = np.where(w < 1e-3, 0.0, w)
+    w /= w.sum()
+    means = [k["o"] + k["Dc"] @ k["a"] for k in each]
+    mean = sum(wi * u for wi, u in zip(w, means))
+    cov = sum(
+        wi * (vi * k["Dc"] @ k["Q"] @ k["Dc"] + np.outer(u - mean, u - mean))
+        for wi, vi, k, u in zip(w, v, each, means)
+    ) / s2  # fmt: skip
+    return mean, cov, s2, float(np.trace(cov @ each[0]["S"]))
+
+
+def em_step(population, users, n_rewards, n_arms):
+    p = len(population.f)
+    d = p - n_arms
+    blocks = [slice(0, n_arms), slice(n_arms, p)]
+    W = B = 0.0
+    N = 0
+    second = np.zeros((p, p))
+    H, j = np.zeros((2, 2)), np.zeros(2)
+    A, r = np.zeros((p, p)), np.zeros(p)
+    shares, ev = np.zeros(6), np.zeros(6)
+    nus = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    for user in users:
+        t = len(user.y)
+        if t == 0:
+            continue
+        N += 1
+        each, _, w = kinds_of(population, user, population.omega, n_arms)
+        shares += w
+        for i, x in enumerate(nus):
+            logs = np.array([log_weight(population, k, lp, x) for k, lp in zip(each, np.log(population.pi))])
+            top = logs.max()
+            ev[i] += (lgamma((x + t) / 2) - lgamma(x / 2) + x / 2 * log(x * population.s0)
+                      + top + log(np.exp(logs - top).sum()))  # fmt: skip
+        for wi, k in zip(w, each):
+            if wi < 1e-3:
+                continue
+            e = (population.nu + t) / (population.nu * population.s0 + k["q"])
+            E = k["Q"] + e * np.outer(k["a"], k["a"])
+            R = k["Dc"] @ k["Q"] @ k["Dc"]
+            W += wi
+            B += wi * e
+            second += wi * E
+            SE = k["S"] * (k["Dc"] @ E @ k["Dc"])
+            ag = k["Dc"] @ k["a"] * k["g"]
+            for i in range(2):
+                j[i] += wi * e * ag[blocks[i]].sum()
+                for h in range(2):
+                    H[i, h] += wi * SE[blocks[i], blocks[h]].sum()
+            A += wi * e * k["Db"] @ (k["S"] - k["S"] @ R @ k["S"]) @ k["Db"]
+            r += wi * e * k["Db"] @ (k["m"] - k["S"] @ R @ k["m"])
+    omega, s0, nu, pi = population.omega.copy(), population.s0, population.nu, population.pi.copy()
+    patient = n_rewards >= 2 * p
+    bias, theta = blocks
+    if patient:
+        pi = (shares + 3 * BASE) / (N + 3)
+        s0 = W / B
+        nu = nus[int(np.argmax(ev))]
+        mean = second / W
+        level, rest = level_and_rest(mean, n_arms)
+        plain = np.zeros((p, p))
+        plain[bias, bias] = level + rest * np.eye(n_arms)
+        plain[theta, theta] = np.trace(mean[theta, theta]) / d * np.eye(d)
+        omega = (W * mean + 8 * plain) / (W + 8)
+        gamma = np.clip(np.linalg.solve(H + np.eye(2), j + 1), 0.25, 4.0)
+        scale = np.repeat(gamma, [n_arms, d])
+        omega = omega * scale[:, None] * scale
+        omega = (omega + omega.T) / 2
+    _, rest = level_and_rest(omega, n_arms)
+    theta_0 = population.f[theta]
+    A[bias, bias] += (np.eye(n_arms) - 1 / n_arms) / (s0 * (rest + 1)) + 1e-6 / (s0 * n_arms)
+    A[theta, theta] += np.eye(d) * d / (s0 * (np.trace(omega[theta, theta]) + 1) + theta_0 @ theta_0)
+    covariance = np.linalg.inv(A)
+    f = covariance @ r
+    if patient:
+        topics = pi[1:] / pi[1:].sum()
+        k = int(np.round(topics @ np.log2([c for _, c in KINDS[1:]])))
+        if k != 0:
+            omega[theta, :] *= 2.0**k
+            omega[:, theta] *= 2.0**k
+            least, moved = pi.min(), np.zeros(6)
+            moved[0] = pi[0]
+            for i in range(1, 6):
+                moved[min(max(i - k, 1), 5)] += pi[i]
+            moved = np.maximum(moved, least)
+            pi = moved / moved.sum()
+    return SlowPopulation(f, omega, s0, nu, pi, covariance)
+
+
+def level_and_rest(matrix, n_arms):
+    block = matrix[:n_arms, :n_arms]
+    level = 0.0 if n_arms == 1 else max((block.sum() - np.trace(block)) / (n_arms * (n_arms - 1)), 0.0)
+    return level, max(np.trace(block) / n_arms - level, 1e-8)
+
+
+class SlowFlock:
+    """Users by number, batches of events, rewards in any order."""
+
+    def __init__(self, n_users, n_arms, dim, priority):
+        self.users = [SlowUser() for _ in range(n_users)]
+        self.n_arms, self.dim, self.priority = n_arms, dim, priority
+        self.population, self.version = first_population(n_arms, dim), 0
+        self.unit = self.origin = None
+        self.pending = np.zeros((n_users, n_arms))
+        self.n_rewards, self.next_look, self.history = 0, 16.0, []
+
+    def rows(self, contexts):
+        return np.hstack([np.eye(self.n_arms), contexts / self.unit])
+
+    def select(self, users, contexts, eligible):
+        if self.unit is None:
+            size = np.sqrt(np.mean(np.sum(contexts[0][eligible[0]] ** 2, axis=1)))
+            self.unit = size if size >= 1e-150 else 1.0
+        arms, scores = [], []
+        for number, x, open_ in zip(users, contexts, eligible):
+            user = self.users[number]
+            if user.version != self.version:
+                self.look(user)
+            mean, cov, s2, in_use = user.look
+            Z = self.rows(x)
+            h = np.maximum(np.einsum("ij,jk,ik->i", Z, cov, Z), 0.0)
+            h = h / (1 + self.pending[number] * h)
+            t = len(user.y) + 1
+            score = Z @ mean + np.sqrt(2 * s2 * h * np.log1p(t * h / max(in_use, 1.0)))
+            best = min((arm for arm in range(self.n_arms) if open_[arm]),
+                       key=lambda arm: (-score[arm], self.priority[number][arm]))  # fmt: skip
+            self.pending[number, best] += 1
+            arms.append(best)
+            scores.append(score[best])
+        return np.array(arms), np.array(scores)
+
+    def look(self, user):
+        user.look, user.version, user.t_look = look(self.population, user, self.n_arms), self.version, len(user.y)
+
+    def update(self, users, arms, contexts, rewards):
+        for number, arm, x, reward in zip(users, arms, contexts, rewards):
+            user = self.users[number]
+            if self.origin is None:
+                self.origin = reward
+            z = np.concatenate([np.eye(self.n_arms)[arm], x / self.unit])
+            y = reward - self.origin
+            user.Z.append(z)
+            user.y.append(y)
+            self.pending[number, arm] -= 1
+            t = len(user.y)
+            if user.version == self.version and t >= max(user.t_look + 1, 2**0.25 * user.t_look):
+                self.look(user)
+            elif user.look is not None:
+                mean, cov, s2, in_use = user.look
+                k = cov @ z
+                h = z @ k
+                user.look = mean + k * (y - z @ mean) / (1 + h), cov - np.outer(k, k) / (1 + h), s2, in_use
+        self.n_rewards += len(rewards)
+        if self.n_rewards >= self.next_look:
+            for _ in range(2):
+                self.population = em_step(self.population, self.users, self.n_rewards, self.n_arms)
+            self.version += 1
+            self.history.append(self.population.row())
+            while self.next_look <= self.n_rewards:
+                self.next_look = max(2**0.5 * self.next_look, self.next_look + 1)

@@ -1,0 +1,313 @@
+"""The flock: golden cases, shards, replay, users as bytes, arms that come and go."""
+
+import io
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from albatross import Flock
+from albatross.errors import UnknownDecision, UnreadableFile
+from albatross.flock_population import STEPS
+from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users
+from albatross.models.user_rows import LIST
+
+GOLDEN = Path(__file__).parent / "golden" / "population"
+DIM, ARMS = 2, ["sport", "politics", "art"]
+
+
+def as_golden_row(population, dim):
+    """A population in the order of the golden cases: biases before theta."""
+    order = np.roll(np.arange(len(population.mean)), -dim)
+    matrices = (each[np.ix_(order, order)].ravel() for each in (population.spread, population.doubt))
+    spread, doubt = matrices
+    return np.concatenate([population.mean[order], spread, population.noise, np.log(population.shares), doubt])
+
+
+@pytest.mark.parametrize("name", ["small", "late", "patient"])
+def test_golden_cases_are_played_arm_for_arm(name):
+    case = np.load(GOLDEN / f"{name}.npz")
+    n_users, n_arms, dim = (int(size) for size in case["sizes"])
+    flock, batches, populations = Flock(n_users=n_users, n_arms=n_arms, dim=dim, seed=0), [], []
+    for users, contexts, eligible, order in zip(case["users"], case["contexts"], case["eligible"], case["order"]):
+        batches.append(flock.select(users, contexts, eligible))
+        if order >= 0:
+            before = flock.shared
+            flock.update(batches[order], case["rewards"][order])
+            if flock.shared is not before:
+                populations.append(as_golden_row(flock.shared, dim))
+    np.testing.assert_array_equal([choices.arms for choices in batches], case["arms"])
+    np.testing.assert_allclose(populations, case["populations"], rtol=1e-6, atol=1e-6)
+
+
+def play(flock, n_batches, *, seed=0, users=7, late=3, log=None):
+    """Batches of three events, whose rewards come some batches later; all that happens goes to the log."""
+    rng, waiting = np.random.default_rng(seed), []
+    for batch in range(n_batches):
+        names = [f"user {user}" for user in rng.integers(users, size=3)]
+        choices = flock.select(names, rng.standard_normal((3, flock.n_arms, DIM)))
+        waiting.append((choices, choices.actions[:, 0] + rng.standard_normal(3)))
+        if log is not None:
+            log.append(("select", choices))
+        if batch >= late:
+            choices, rewards = waiting.pop(int(rng.integers(late)))
+            flock.update(choices, rewards)
+            if log is not None:
+                log.append(("update", choices, rewards))
+    return flock
+
+
+def new_flock(**options):
+    return Flock(**{"users": [], "arms": ARMS, "dim": DIM, "seed": 0} | options)
+
+
+@pytest.fixture(scope="module")
+def played():
+    return play(new_flock(floor=0.1, unit=1.5), 70)
+
+
+def test_a_log_replays_to_the_same_users_and_the_same_population():
+    log = []
+    flock = play(new_flock(floor=0.1, unit=1.5), 70, log=log)
+    again = new_flock(floor=0.1, unit=1.5)
+    for event, choices, *rewards in log:
+        if event == "select":
+            again.record(choices.users, choices.arms, choices.actions, propensities=choices.propensities)
+        else:
+            again.update(choices, *rewards)
+    assert [again.row(user) for user in flock.users] == [flock.row(user) for user in flock.users]
+    assert all(np.array_equal(one, other) for one, other in zip(flock.shared, again.shared, strict=True))
+    assert flock.user("user 1").rewards > LIST  # a triangle took part
+
+
+def test_a_saved_flock_goes_on_where_it_stopped(played):
+    file = io.BytesIO()
+    played.save(file)
+    file.seek(0)
+    loaded = Flock.load(file)
+    assert [loaded.row(user) for user in played.users] == [played.row(user) for user in played.users]
+    contexts = np.random.default_rng(5).standard_normal((2, 3, DIM))
+    one, other = (flock.select(["user 1", "newcomer"], contexts) for flock in (loaded, Flock.load(_saved(played))))
+    assert one.arms.tolist() == other.arms.tolist()
+    assert np.array_equal(one.scores, other.scores)
+
+
+def _saved(flock):
+    file = io.BytesIO()
+    flock.save(file)
+    file.seek(0)
+    return file
+
+
+def test_a_damaged_file_is_refused(played):
+    file = _saved(played)
+    with pytest.raises(UnreadableFile):
+        Flock.load(io.BytesIO(file.getvalue()[: len(file.getvalue()) // 2]))
+
+
+def test_a_user_who_was_away_goes_on_as_if_they_had_been_here(played):
+    stayed, left = Flock.load(_saved(played)), Flock.load(_saved(played))
+    (row,) = left.release(["user 1"], pending=True)
+    assert "user 1" not in left
+    left.put("user 1", row)
+    contexts = np.random.default_rng(5).standard_normal((1, 3, DIM))
+    assert np.array_equal(stayed.select(["user 1"], contexts).scores, left.select(["user 1"], contexts).scores)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda row: row[:-1], "checksum"),
+        (lambda row: b"x" + row[1:], "not a row of a flock"),
+        (lambda row: "text", "must be bytes"),
+    ],
+)
+def test_a_damaged_row_is_refused_and_nothing_changes(played, damage, message):
+    before = played.row("user 1")
+    with pytest.raises(ValueError, match=message):
+        played.put("user 1", damage(before))
+    assert played.row("user 1") == before
+
+
+def test_a_row_of_another_flock_is_refused(played):
+    row = played.row("user 1")
+    with pytest.raises(ValueError, match="of other"):
+        new_flock(arms=[*ARMS, "science"]).put("user 1", row)
+
+
+# ---------------------------------------------------------------------------------------------------------- shards
+
+
+def shard(pipe, buckets):
+    """One of several processes: the users of some buckets, decisions and rewards as they come."""
+    flock, waiting = new_flock(looks=False, unit=1.5), {}
+    while (message := pipe.recv()) is not None:
+        verb, *rest = message
+        if verb == "select":
+            number, users, contexts = rest
+            mine = [event for event, user in enumerate(users) if flock.bucket(user) in buckets]
+            choices = flock.select([users[event] for event in mine], contexts[mine])
+            waiting[number] = mine, choices
+            pipe.send((mine, choices.arms.tolist()))
+        elif verb == "update":
+            number, rewards, origin = rest
+            flock._origin[1:] = origin
+            mine, choices = waiting.pop(number)
+            flock.update(choices, rewards[mine])
+            pipe.send(None)
+        elif verb == "hear":
+            pipe.send(flock.hear(*rest))
+        else:
+            flock.take_up(*rest)
+            pipe.send(None)
+
+
+def test_three_processes_find_the_population_of_one_bit_for_bit():
+    alone = new_flock(unit=1.5)
+    context = multiprocessing.get_context("spawn")
+    pipes, workers = [], []
+    for buckets in ([0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15]):
+        ours, theirs = context.Pipe()
+        workers.append(context.Process(target=shard, args=(theirs, buckets), daemon=True))
+        pipes.append(ours)
+    for worker in workers:
+        worker.start()
+
+    def ask(*message):
+        for pipe in pipes:
+            pipe.send(message)
+        return [pipe.recv() for pipe in pipes]
+
+    try:
+        rng, population, rewards_seen, looks = np.random.default_rng(1), alone.shared, 0, 0
+        for number in range(40):
+            users, contexts = [f"user {k}" for k in rng.integers(9, size=4)], rng.standard_normal((4, 3, DIM))
+            choices = alone.select(users, contexts)
+            arms = [None] * 4
+            for mine, chosen in ask("select", number, users, contexts):
+                for event, arm in zip(mine, chosen, strict=True):
+                    arms[event] = arm
+            assert arms == choices.arms.tolist()
+            rewards = choices.actions[:, 0] + rng.standard_normal(4)
+            before = alone.shared
+            alone.update(choices, rewards)
+            ask("update", number, rewards, alone._origin[1:].tolist())
+            rewards_seen += 4
+            if alone.shared is not before:
+                for _ in range(STEPS):
+                    heard = sum(ask("hear", population))
+                    population = alone.renew(population, heard, rewards=rewards_seen)
+                ask("take_up", population)
+                looks += 1
+                for one, other in zip(alone.shared, population, strict=True):
+                    assert np.array_equal(one, other)
+        assert looks >= 4
+    finally:
+        for pipe, worker in zip(pipes, workers, strict=True):
+            pipe.send(None)
+            worker.join(20)
+
+
+# ------------------------------------------------------------------------------------------------------------- arms
+
+
+def test_arms_come_and_go_while_decisions_are_pending(played):
+    flock = Flock.load(_saved(played))
+    choices = flock.select(["user 1", "anna"], np.ones((2, 3, DIM)))
+    flock.add_arm("science")
+    flock.retire_arm("sport")
+    flock.update(choices, [1.0, 2.0])
+    assert flock.arms == ["politics", "art", "science"]
+    report = flock.population()
+    assert abs(report.biases["science"] - np.mean([report.biases["politics"], report.biases["art"]])) < 2.0
+    play(flock, 30, seed=3)
+    assert set(flock.user("anna").biases) == {"politics", "art", "science"}
+
+
+def test_a_slot_is_used_again_without_the_bias_of_its_last_arm():
+    """What is left of the plays is what they say of theta if nothing is known of the bias."""
+    flock, rng = new_flock(unit=1.0), np.random.default_rng(0)
+    theta, biases = np.array([1.0, -1.0]), {"sport": 50.0, "politics": 0.0, "art": 0.0, "science": 0.0}
+    for _ in range(40):
+        contexts = rng.standard_normal((1, 3, DIM))
+        choices = flock.select(["anna"], contexts)
+        flock.update(choices, choices.actions @ theta + biases[choices.arms[0]] + 0.1 * rng.standard_normal(1))
+    flock.retire_arm("sport")
+    flock.add_arm("science")
+    assert flock._crowd.n_slots == 3
+    known = flock.user("anna")
+    assert known.theta["feature 0"] == pytest.approx(1.0, abs=0.2)
+    assert known.biases["science"] < 25.0
+
+
+# ---------------------------------------------------------------------------------------------------------- options
+
+
+def test_sampling_draws_from_the_posterior():
+    flock = new_flock(index="sampling", unit=1.0)
+    play(flock, 20)
+    user, rng = flock.user("user 1"), np.random.default_rng(0)
+    noise = rng.standard_normal((50, 5))
+    draws = flock.select(["user 1"] * 50, np.zeros((50, 3, DIM)), noise=noise).scores
+    assert draws.std() > 0.0
+    assert draws.mean() > min(user.biases.values())
+
+
+def test_a_floor_makes_propensities_exact():
+    flock = new_flock(floor=0.3)
+    found = {flock.select(["anna"], np.ones((1, 3, DIM))).propensities[0].round(9) for _ in range(60)}
+    assert found == {0.8, 0.1}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda flock: flock.select(["anna"], np.ones((1, 2, DIM))), "contexts"),
+        (lambda flock: flock.select(["anna"], np.full((1, 3, DIM), np.nan)), "finite"),
+        (lambda flock: flock.select([""], np.ones((1, 3, DIM))), "name"),
+        (lambda flock: flock.select(["anna"], np.ones((1, 3, DIM)), [["chess"]]), "chess"),
+        (lambda flock: flock.user("nobody"), "unknown"),
+        (lambda flock: flock.retire_arm("chess"), "chess"),
+        (lambda flock: flock.release(["user 1", "user 1"]), "twice"),
+        (lambda flock: flock.take_up(None), "population"),
+        (lambda flock: Flock(users=[], n_users=3, arms=ARMS, dim=2), "not both"),
+        (lambda flock: new_flock(index="greedy"), "index"),
+        (lambda flock: new_flock(unit=-1.0), "unit"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence_and_changes_nothing(played, call, message):
+    before = _saved(played).getvalue()
+    with pytest.raises(ValueError, match=message):
+        call(played)
+    assert _saved(played).getvalue() == before
+
+
+def test_a_choice_is_rewarded_once():
+    flock = new_flock()
+    choices = flock.select(["anna"], np.ones((1, 3, DIM)))
+    flock.update(choices, [1.0])
+    with pytest.raises(UnknownDecision, match="rewarded"):
+        flock.update(choices, [1.0])
+
+
+# ---------------------------------------------------------------------------------------------------------- reports
+
+
+def test_the_population_says_what_it_rests_on(played):
+    report = played.population()
+    assert set(report.biases) == set(ARMS)
+    assert sum(report.kinds.values()) == pytest.approx(1.0)
+    assert report.looks == len(report.history["rewards"]) > 3
+    assert any("users" in warning for warning in report.warnings)
+    assert "16 rewards" in new_flock().population().warnings[0]
+
+
+def test_a_newcomer_has_the_posterior_of_the_population():
+    prior = prior_for_users(first_population(3, DIM))
+    nothing = Data(np.empty((0, 5)), np.empty(0), np.zeros(2))
+    posterior = Posterior(np.empty(5), np.empty((5, 5)), np.empty(2))
+    look(prior, DIM, nothing, posterior)
+    assert isinstance(prior, Prior)
+    assert np.array_equal(posterior.mean, np.zeros(5))
+    assert posterior.scalars[1] == 0.0
