@@ -88,7 +88,8 @@ def test_all_kinds_of_tables_give_the_same_contexts(features):
     expected = features.encode(SITUATION, ARMS)
     kinds = [("topic", "U8"), ("age", float), ("site", "U10"), ("embedding", float, 2)]
     records = np.array([tuple(tuple(v) if isinstance(v, list) else v for v in arm.values()) for arm in ARMS], kinds)
-    assert np.array_equal(features.encode(SITUATION, {"one": ARMS[0], "two": ARMS[1]}), expected)
+    by_name = {"two": ARMS[1], "one": ARMS[0]}
+    assert np.array_equal(features.encode(SITUATION, by_name, order=["one", "two"]), expected)
     assert np.array_equal(features.encode(SITUATION, records), expected)
     assert np.array_equal(features.encode_rows([SITUATION] * 2, ARMS), expected)
     for library in ("pandas", "polars"):
@@ -120,6 +121,44 @@ def test_wrong_records_are_refused_by_name_and_count_nothing(features, situation
     with pytest.raises(ValueError, match=message):
         features.encode(situation, arms)
     assert not any(features.missing.values())
+
+
+def test_records_by_name_follow_the_arms_when_their_order_changes():
+    features = Features({"x": Number()})
+    agent = Agent(policies.LinUCB(), arms=["a", "b"], features=features, seed=0)
+    records = {"a": {"x": 1.0}, "b": {"x": -1.0}}
+    agent.retire_arm("a")
+    agent.add_arm("a")
+    decision = agent.select(features.encode(None, records, order=agent.arms), eligible=["a"])
+    assert decision.action.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (None, r"a dict of records needs the order of its rows: encode\(situation, records, order=agent.arms\)"),
+        (["a", "b", "c"], "arm 'c' has no record: give one for every name in order"),
+        (["a"], "there is a record of 'b', which is not in order"),
+        ([["a"], "b"], r"the name of an arm must be a text or a whole number, not \['a'\]"),
+        ("ab", "order must be a list of names, not 'ab'"),
+        (2, "order must be a list of names, not 2"),
+    ],
+)
+def test_records_by_name_are_refused_if_their_order_is_not_clear(order, message):
+    features = Features({"x": Number()})
+    with pytest.raises(ValueError, match=message):
+        features.encode(None, {"a": {"x": 1.0}, "b": {}}, order=order)
+    with pytest.raises(ValueError, match="order is for a dict of records by name, not for"):
+        features.encode(None, [{"x": 1.0}, {}], order=["a", "b"])
+    with pytest.raises(ValueError, match="records of the arm must be a list of dicts or a data frame"):
+        features.encode_rows([{}, {}], {"a": {"x": 1.0}, "b": {}})
+    assert features.missing == {"x": 0}
+
+
+def test_a_policy_on_the_first_features_is_described_by_their_names():
+    features = Features({"x": Number(), "y": Number()})
+    agent = Agent(policies.FirstFeatures(policy=policies.LinUCB(), dim=1), n_arms=2, features=features, seed=0)
+    assert agent.diagnostics()["theta_hat"] == {"x": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -241,6 +280,56 @@ def test_products_are_counted_before_their_names_are_made():
     wide = {"a": Vector(length=9_000), "b": Vector(length=900)}
     with pytest.raises(ValueError, match="the schema has 8109900 coordinates"):
         Features(wide, products=[("a", "b")])
+
+
+FRAMES = {
+    "a column that is absent": ({"age": [1.0]}, "the frame has no column 'topic', a feature of the arm: it"),
+    "an unknown column": ({"topic": ["art"], "age": [1.0], "hue": [1]}, "the arm has no feature 'hue'"),
+    "a category never seen": ({"topic": ["chess"], "age": [1.0]}, "topic='chess' is not one of its values"),
+    "texts for numbers": ({"topic": ["art"], "age": ["old"]}, "age must be a number, not 'old'"),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+@pytest.mark.parametrize(("columns", "message"), FRAMES.values(), ids=FRAMES)
+def test_a_frame_that_does_not_fit_the_schema_is_refused_by_name_and_counts_nothing(library, columns, message):
+    features = Features({"topic": Category(values=["sport", "art"]), "age": Number()})
+    if library == "numpy":
+        kinds = [(name, "U8" if isinstance(values[0], str) else float) for name, values in columns.items()]
+        frame = np.array(list(zip(*columns.values())), dtype=kinds)
+    else:
+        frame = pytest.importorskip(library).DataFrame(columns)
+    with pytest.raises(ValueError, match=message):
+        features.encode(None, frame)
+    assert not any(features.missing.values())
+
+
+def test_a_frame_with_two_columns_of_one_name_is_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["art", 1.0, 2.0]], columns=["topic", "age", "age"])
+    with pytest.raises(ValueError, match="the frame has two columns called 'age'"):
+        Features({"topic": Category(values=["art"]), "age": Number()}).encode(None, frame)
+
+
+def test_a_category_never_seen_changes_nothing_in_an_agent():
+    features = Features({"topic": Category(values=["sport", "art"])})
+    agent = Agent(policies.LinUCB(), n_arms=2, features=features, seed=0)
+    with pytest.raises(ValueError, match="topic='chess' is not one of its values: 'sport', 'art'"):
+        agent.select(features.encode(None, [{"topic": "sport"}, {"topic": "chess"}]))
+    assert agent.diagnostics()["pending"] == 0
+    assert agent.select(features.encode(None, [{"topic": "sport"}, {"topic": "art"}])).arm in (0, 1)
+
+
+@pytest.mark.parametrize(("records", "order"), [([], None), ({}, [])], ids=["list", "dict"])
+def test_an_offer_without_arms_has_no_contexts(records, order):
+    features = Features({"age": Number(), "device": Number(of="situation")})
+    assert features.encode({}, records, order=order).shape == (0, 2)
+
+
+def test_a_number_too_large_is_named_although_a_hashed_category_holds_a_larger_one():
+    features = Features({"site": Category(buckets=4), "age": Number()})
+    with pytest.raises(ValueError, match="age must be a number"):
+        features.encode(None, [{"site": 10**401, "age": 10**400}])
 
 
 def test_a_number_of_numpy_that_is_infinite_is_refused_in_words():

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import processes
+import pytest
 from click.testing import CliRunner
 
 from albatross.cli.commands import albatross
@@ -40,3 +45,34 @@ def test_a_log_without_actions_is_refused_in_one_line(tmp_path):
     done = run(tmp_path / "log.csv")
     assert done.exit_code == 1
     assert "the log needs a column 'action', but has 'reward', 'colour'" in done.output
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        (("1e-150", "2e-150"), "'size' has no usable spread: its numbers are too close together"),
+        (("1e200", "-1e200"), "'size' has numbers above 1e+100 in size"),
+    ],
+)
+def test_a_column_of_numbers_that_no_feature_can_hold_is_left_out_by_name(tmp_path, numbers, why):
+    log = "action,colour,size\n" + "".join(f"{t % 2},{('red', 'blue')[t % 2]},{numbers[t % 2]}\n" for t in range(40))
+    (tmp_path / "log.csv").write_text(log)
+    done = run(tmp_path / "log.csv")
+    assert done.exit_code == 0
+    assert done.output.startswith(f"# {why}\n")
+    assert done.stderr == ""
+
+
+def test_a_folder_that_does_not_exist_is_named_without_a_temporary_file(tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    done = run(tmp_path / "log.csv", "--out", tmp_path / "nowhere" / "features.toml")
+    assert done.exit_code == 1
+    assert f"No such file or directory: '{tmp_path / 'nowhere' / 'features.toml'}'" in done.output
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    command = [sys.executable, "-m", "albatross", "schema", tmp_path / "log.csv"]
+    with processes.started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""

@@ -331,6 +331,20 @@ def test_a_value_in_quotes_may_hold_any_line_end(tmp_path, usual):
     assert table.texts("b").tolist() == ["3\r4", "7"]
 
 
+@pytest.mark.parametrize("lines", [1_000, 20_000])
+def test_quoted_lines_that_look_like_rows_are_text_in_a_large_file(tmp_path, lines):
+    """A reader that starts at some megabyte of the file would take them for rows."""
+    quoted = "\n".join(f"{j},8,9" for j in range(lines))
+    n_rows = 12_000_000 // len(quoted)
+    with open(tmp_path / "table.csv", "w") as file:
+        file.write("id,b,text\n")
+        for row in range(n_rows):
+            file.write(f'{row},2,"{quoted}"\n')
+    table = Table(tmp_path / "table.csv")
+    np.testing.assert_array_equal(table.numbers(["id", "b"]), [[row, 2.0] for row in range(n_rows)])
+    assert set(table.texts("text")) == {quoted}
+
+
 def test_errors_name_the_first_line_of_a_row_with_line_ends_in_quotes(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('a,b\n1,"x\ny\nz"\n\n"2\n",y\nz\n')

@@ -122,11 +122,41 @@ def test_contexts_may_be_given_outright():
         ({"propensities": [0.5, 0.0, 1.0]}, "above 0 and at most 1, but round 1 has 0"),
         ({"propensities": [0.5, 0.5, 1.1]}, "above 0 and at most 1, but round 2 has 1.1"),
         ({"propensities": [0.5, np.nan, 1.0]}, "propensities must be finite"),
+        ({"eligible": [[True, True]] * 2}, r"a mask of booleans of shape \(3, 2\), got \(2, 2\) of bool"),
+        ({"eligible": [[1, 1]] * 3}, r"a mask of booleans of shape \(3, 2\), got \(3, 2\) of int"),
+        (
+            {"eligible": [[True, True], [True, False], [True, True]]},
+            r"action 1 of round 1 is not eligible: the eligible arms are \[0\]",
+        ),
+        (
+            {"eligible": [[True, False], [True, True], [True, True]], "propensities": [0.5, 0.5, 0.5]},
+            "round 0 has one eligible arm, so its propensity is 1, not 0.5",
+        ),
+        ({"users": ["ann", "bob"]}, "users must be 3 texts or whole numbers, one for each round, got 2"),
+        ({"users": "ann"}, "users must be 3 texts or whole numbers, not 'ann'"),
+        ({"users": ["ann", None, "bob"]}, "the user of round 1 must be a text or a whole number, not None"),
+        ({"names": ["red"]}, "names must be 2 different names, one for each arm"),
+        ({"names": ["red", "red"]}, "names must be 2 different names, one for each arm"),
+        ({"names": "rb"}, "names must be 2 texts or whole numbers, not 'rb'"),
     ],
 )
 def test_arrays_that_are_no_log_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         Logged(**arrays(**given))
+
+
+def test_by_default_every_arm_is_eligible_numbered_and_for_nobody_in_particular():
+    env = Logged(**arrays())
+    assert env.eligible.shape == (3, 2)
+    assert env.eligible.all()
+    assert (env.users, env.n_users, env.names) == (None, 1, ("0", "1"))
+
+
+def test_users_are_numbered_in_the_order_in_which_they_come():
+    env = Logged(**arrays(users=["bob", 7, "bob"], names=["red", 3]))
+    assert (env.users.tolist(), env.n_users, env.names) == ([0, 1, 0], 2, ("red", "3"))
+    assert repr(env) == "Logged(3 rounds, n_arms=2, dim=1, n_users=2)"
+    assert Logged(**arrays(users=np.array([5, 5, 2]))).users.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(

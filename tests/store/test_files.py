@@ -41,6 +41,17 @@ def test_a_full_disk_is_said_in_words(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_names_the_file_that_was_to_be_written(tmp_path):
+    path = tmp_path / "nowhere" / "page"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_text(path, "new")
+    assert caught.value.filename == str(path)
+    assert "albatross-saving" not in str(caught.value)
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "page"):
+        (tmp_path / "source").read_bytes()
+    assert caught.value.filename == str(tmp_path / "source")
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_regular_file_is_not_replaced_by_one(tmp_path, make):
     make(tmp_path / "other")

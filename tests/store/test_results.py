@@ -58,11 +58,17 @@ def out(tmp_path):
 def test_a_panel_is_valid_for_its_settings_trials_and_seed(out):
     panel = PANELS["f"]
     assert results.finished(panel, **KNOWN, out=out) == Stored(out).summaries["f"]
-    assert results.finished(panel, trials=5, seed=0, out=out) is None
+    assert results.finished(panel, trials=small_results.TRIALS + 1, seed=0, out=out) is None
     assert results.finished(panel, trials=small_results.TRIALS, seed=1, out=out) is None
     other = panel._replace(settings={**panel.settings, "more": 1})
     assert results.finished(other, **KNOWN, out=out) is None
     assert results.why_again(other, **KNOWN, out=out) == f"{out / 'f'} was made with other settings"
+
+
+def test_a_panel_with_more_trials_is_as_good(out):
+    panel = PANELS["f"]
+    assert results.finished(panel, trials=1, seed=0, out=out) == Stored(out).summaries["f"]
+    assert results.finished(panel, trials=1, seed=1, out=out) is None
 
 
 @pytest.mark.parametrize("name", ["summary.json", "curves.parquet"])

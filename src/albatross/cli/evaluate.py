@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import new_console, plainly, printable, seed_option, with_notes
+from albatross.cli.plainly import OWN, new_console, plainly, printable, seed_option, with_notes
 
 
 @click.command()
@@ -15,7 +15,7 @@ from albatross.cli.plainly import new_console, plainly, printable, seed_option, 
     "--policies",
     "names",
     default=None,
-    help="Names from `albatross policies`; parameters in parentheses, as in lints(sigma=0.1).  "
+    help=f"Names from `albatross policies`; parameters in parentheses, as in lints(sigma=0.1). {OWN}  "
     "[default: albatross,alb-norm,lints,ucb]",
 )
 @click.option(
@@ -23,6 +23,23 @@ from albatross.cli.plainly import new_console, plainly, printable, seed_option, 
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     default=None,
     help="A table of the actions' own features, one row per action.",
+)
+@click.option(
+    "--schema",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="A schema of features, as `albatross schema` proposes it: contexts are made of these columns, instead of "
+    "all columns with numbers.",
+)
+@click.option(
+    "--agent",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=None,
+    help="A saved agent, evaluated as it is. It should not have learnt from this log. The log has a column `contexts`, "
+    "as Agent.log writes it, or --schema is the schema of the agent's features.",
+)
+@click.option(
+    "--per-user", is_flag=True, help="Every policy has a state for each user of the log, from its column `user`."
 )
 @click.option(
     "--arms",
@@ -52,12 +69,24 @@ from albatross.cli.plainly import new_console, plainly, printable, seed_option, 
 @seed_option
 @plainly
 def evaluate(
-    log: str, names: str | None, items: Path | None, arms: str | None, folds: int, trials: int, draws: int, seed: int
+    log: str,
+    names: str | None,
+    items: Path | None,
+    schema: Path | None,
+    agent: Path | None,
+    per_user: bool,
+    arms: str | None,
+    folds: int,
+    trials: int,
+    draws: int,
+    seed: int,
 ) -> None:
     """Estimate from a LOG of decisions what other policies would have earned.
 
-    LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file of the Open
-    Bandit Dataset, or one of the included logs: open-bandit, open-bandit-bts, open-bandit-women, open-bandit-women-bts.
+    LOG is a CSV or Parquet file with columns action, reward, propensity and features of the round, a file that
+    albatross.LogWriter wrote, a file of the Open Bandit Dataset, or one of the included logs: open-bandit,
+    open-bandit-bts, open-bandit-women, open-bandit-women-bts. A column `eligible` lists the actions that could be
+    taken, as in red|blue, and a column `user` says whom the round was for.
     """
     from albatross import evaluation
     from albatross.cli import log_evaluation as offline
@@ -69,17 +98,20 @@ def evaluate(
     if not texts or len(set(texts)) < len(texts):
         raise click.ClickException("name at least one policy in --policies, and none twice")
     with with_notes():
-        read = offline.open_log(log, items=items)
+        read = offline.open_log(log, items=items, schema=schema)
+        agents = {} if agent is None else {agent.name: offline.open_agent(agent, read, schema)}
         env = Logged.from_log(read, arms)
-        contenders = offline.contenders(texts, read)
+        contenders = offline.contenders(texts, env, per_user=per_user, agents=agents)
         if warning := offline.may_take_long(env):
             click.echo(f"note: {warning}", err=True)
         found = evaluation.evaluate(contenders, env, folds=folds, trials=trials, draws=draws, seed=seed)
         sizes = f"{env.length:,} rounds, {env.n_arms} actions, {env.dim} feature{'s' * (env.dim > 1)}"
+        if env.users is not None:
+            sizes += f", {env.n_users:,} user{'s' * (env.n_users > 1)}"
         title = f"{printable(Path(log).name)}: {sizes}"
         console = new_console()
         console.print(plain_table(title, offline.COLUMNS, offline.rows(read, found)))
-        for line in (*offline.features(read, arms), f"\n{offline.LEGEND}"):
+        for line in (*offline.features(read, arms, schema), f"\n{offline.LEGEND}"):
             console.print(printable(line))
     least = env.propensities.min()
     if env.length * least < 30:

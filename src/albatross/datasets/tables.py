@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import warnings
@@ -114,6 +115,24 @@ class Table:
         values = np.array(np.ma.getdata(found), dtype=object)
         values[np.ma.getmaskarray(found)] = None
         return values
+
+    def lists(self, name: str) -> list[list[Any] | None]:
+        """Return a column of lists, None for missing values: lists of a Parquet file, JSON, or texts joined by |."""
+        column = self._columns[name]
+        if not self._types[column].endswith("]"):
+            texts = self.texts(name)
+        else:
+            texts = np.array([text for (text,) in self._rows(f"SELECT to_json({column}) FROM rows")], dtype=object)
+        return [None if text is None else self._list(name, row, text) for row, text in enumerate(texts)]
+
+    def _list(self, name: str, row: int, text: str) -> list[Any]:
+        if not text.startswith("["):
+            return [part.strip() for part in text.split("|")]
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            wanted = 'a list such as ["a", "b"] or a|b'
+            raise ValueError(f"{self.place(row)}: {shortened(name)} is {shown(text)}, not {wanted}") from None
 
     def labels(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct values of a column in ascending order, and for every row the index of its value (n,).
@@ -291,11 +310,13 @@ class Table:
 
     def _read_csv(self, columns: str, separator: str, quote: str) -> str:
         compression = "gzip" if is_gzipped(self.path) else "none"
+        # A parallel reader starts in the middle of the file, and cannot tell lines within quotes from rows.
         return (
             f"read_csv({_literal(exact_pattern(self.path))}, hive_partitioning = false, auto_detect = false, "
             f"columns = {{{columns}}}, header = false, skip = {int(self._has_header)}, "
             f"delim = {_literal(separator)}, quote = {quote}, escape = {quote}, nullstr = '{_NO_VALUE}', "
-            f"compression = '{compression}', max_line_size = {2 * LONGEST_LINE}, buffer_size = {8 * LONGEST_LINE})"
+            f"compression = '{compression}', parallel = false, "
+            f"max_line_size = {2 * LONGEST_LINE}, buffer_size = {8 * LONGEST_LINE})"
         )
 
     # --------------------------------------------------------------------------------------------------- queries

@@ -20,6 +20,10 @@ cases can be detected: with support, w has mean 1 and replay accepts a share min
 few rounds, if the mean of w is too small, or if too few rounds carry all the weight, the estimate is NaN, with a
 `reason` and a warning. It is not an exception, so that one unsupported policy does not cost the others' results. A mean
 of w above 1, or a replay that accepts more rounds, shows that the propensities are wrong, and has the same effect.
+
+*Eligible arms and users.* Policies are offered the arms that were eligible in the logged round, and no others. If the
+log says whom its rounds were for, `PerUser(policy)` keeps a state for every user, as a fleet does; a policy alone has
+one state for all. Standard errors take rounds as independent given their users and contexts.
 """
 
 from __future__ import annotations
@@ -31,9 +35,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
+from albatross.agent import Agent
 from albatross.environments.logged import Logged
+from albatross.evaluation.agents import FrozenAgent
 from albatross.evaluation.estimates import (
     Estimate,
+    check_eligible,
     checked_probabilities,
     doubly_robust,
     doubly_robust_of,
@@ -46,7 +53,10 @@ from albatross.evaluation.estimates import (
 )
 from albatross.evaluation.playing import (
     Pace,
+    PerUser,
     Replay,
+    bare,
+    check_log,
     check_tables,
     check_trials,
     draws_per_round,
@@ -65,6 +75,7 @@ from albatross.simulation import streams
 __all__ = [
     "Estimate",
     "Evaluation",
+    "PerUser",
     "Replay",
     "doubly_robust",
     "evaluate",
@@ -80,7 +91,7 @@ __all__ = [
 class Evaluation(NamedTuple):
     """All estimates for one policy."""
 
-    replay: Replay | None  # None for a table of probabilities, which does not learn
+    replay: Replay | None  # None for an agent or a table of probabilities, which do not learn
     ips: Estimate
     snips: Estimate
     doubly_robust: Estimate
@@ -90,8 +101,10 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     """Replay and off-policy estimates for one policy, or a dict of policies; a dict gives a dict of `Evaluation`.
 
     IPS, SNIPS and DR evaluate the trained policy: for each fold, it learns from the other folds as another policy's
-    decisions and is then frozen. Instead of a policy, you may give an array (n, K) of probabilities. Few `draws` of a
-    policy's randomness reduce precision, but do not bias IPS and DR. The numbers depend only on `seed`.
+    decisions and is then frozen. `PerUser(policy)` does so with a state per user. Instead of a policy, you may give an
+    array (n, K) of probabilities, or a trained `Agent`, which is evaluated as it is and does not change: if it has
+    learnt from this log, the estimate is too good. Few `draws` of a policy's randomness reduce precision, but do not
+    bias IPS and DR. The numbers depend only on `seed`.
 
     >>> from albatross import environments
     >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 2],
@@ -100,17 +113,24 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     Estimate(value=0.75, standard_error=0.47871355387816905, effective_sample_size=4.0, reason=None)
     """
     named = dict(policies) if isinstance(policies, Mapping) else {"": policies}
-    learning = {name: each for name, each in named.items() if is_policy(each)}
+    check_log(env)
+    learning = {name: each for name, each in named.items() if is_policy(bare(each)) or isinstance(each, PerUser)}
     if learning or not named:
         named_policies(learning, env)
+    agents = {name: FrozenAgent(name, each, env) for name, each in named.items() if isinstance(each, Agent)}
     fold_of_row = folds_of_rows(env, folds, seed)
     check_trials(trials, len(learning), env)
     checks.whole("draws", draws, least=1)
     check_tables(env.length, env.n_arms, 2 + len(named))
-    targets = {name: checked_probabilities(each, env.length) for name, each in named.items() if name not in learning}
+    targets = {
+        name: checked_probabilities(each, env.length)
+        for name, each in named.items()
+        if name not in learning and name not in agents
+    }
     for name, target in targets.items():
         if target.shape[1] != env.n_arms:
             raise ValueError(f"probabilities {name} have {target.shape[1]} columns, but the log has {env.n_arms} arms")
+        check_eligible(name, target, env.eligible)
 
     def learnt(each: Any, fold: int, pace: Pace) -> np.ndarray:
         learner = trained(each, env, np.flatnonzero(fold_of_row != fold), streams(seed, fold)[1], pace)
@@ -120,14 +140,18 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     for each in learning.values():
         jobs += [partial(learnt, each, fold) for fold in range(folds)]
         jobs += [partial(replay_once, each, env, trial, seed) for trial in range(trials)]
+    jobs += [partial(each.probabilities, draws, seed) for each in agents.values()]
     # Each fold predicts all rows; a policy learns each row in all folds but one, and chooses in that one.
-    steps = folds + sum(folds - 1 + trials + draws_per_round(each, env, draws) for each in learning.values())
+    steps = (
+        folds + len(agents) + sum(folds - 1 + trials + draws_per_round(each, env, draws) for each in learning.values())
+    )
     done = iter(in_parallel(jobs, steps * env.length))
     predictions = in_order_of_log([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
     replays = {}
     for name, each in learning.items():
         targets[name] = in_order_of_log([next(done) for _ in range(folds)], fold_of_row, env.n_arms)
         replays[name] = replayed(name, each, [next(done) for _ in range(trials)], env)
+    targets |= {name: next(done) for name in agents}
     found = {}
     for name in named:
         on_log = weighted(name or "the target", targets[name], env.actions, env.rewards, env.propensities)

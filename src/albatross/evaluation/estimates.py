@@ -193,10 +193,21 @@ def _why_refused(weights: np.ndarray, effective: float, propensities: np.ndarray
     )
 
 
+def check_eligible(name: str, target: np.ndarray, eligible: np.ndarray) -> None:
+    """Refuse probabilities (n, K) of arms that are not eligible (n, K)."""
+    wrong = (target > _ROUNDING) & ~eligible
+    if wrong.any():
+        row, arm = (int(place[0]) for place in np.nonzero(wrong))
+        what = f"probabilities {name}" if name else "the probabilities"
+        raise ValueError(f"{what} give {target[row, arm]:g} to arm {arm} in round {row}, where it is not eligible")
+
+
 def checked_probabilities(target: Any, length: int) -> np.ndarray:
     """Check choice probabilities (n, K) for the rounds of the log."""
     if isinstance(target, str) or np.ndim(target) != 2:
-        raise TypeError(f"{target!r} is neither a policy nor an array of probabilities ({length}, number of arms)")
+        raise TypeError(
+            f"{target!r} is neither a policy, an agent nor an array of probabilities ({length}, number of arms)"
+        )
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)
     if target.size and target.min() < 0.0:

@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 from albatross import checks
 from albatross.environments.logged import Logged
 from albatross.evaluation.estimates import DEVIATIONS, EXCESS, MISSING, standard_error
-from albatross.loops import count_choices_on_log, learn_log, replay_rounds
+from albatross.loops import count_choices_on_log, learn_rows, replay_rounds
 from albatross.parallel import default_workers, in_threads, progress_bar
 from albatross.protocol import Offer, check_policy, init, noise_size, on_ball, refuse_choice, resolve, tag_size
 from albatross.simulation import BYTES_A_TRIAL, streams
+from albatross.states import leaves, mapped, state_of
 
 _CHUNK_BYTES = 1 << 20  # of contexts and noise at a time
 
@@ -67,6 +68,17 @@ class Replay:
         return f"Replay({self.policy!r}: {self.value:.4g} +- {self.standard_error:.2g} from {rounds})"
 
 
+@dataclass(frozen=True)
+class PerUser:
+    """A policy with a state of its own for every user of the log, as a `Fleet` has.
+
+    A policy alone has one state, which learns from all users. A policy that needs the number of rounds gets their mean
+    per user.
+    """
+
+    policy: Any
+
+
 class Pace(NamedTuple):
     """Progress and cancellation of work in a thread."""
 
@@ -84,25 +96,34 @@ class Pace(NamedTuple):
 
 
 class Learner:
-    """A policy with its state and its random numbers."""
+    """A policy with its random numbers and its state, or one state per user."""
 
-    def __init__(self, policy: Any, env: Logged, horizon: int, rng: np.random.Generator) -> None:
+    def __init__(self, policy: Any, env: Logged, n_rounds: int, rng: np.random.Generator) -> None:
         self.env, self.rng = env, rng
-        self.parameters = resolve(policy, env.n_arms, env.dim, horizon)
-        self.state = init(self.parameters, env.n_arms, env.dim, rng)
+        self.parameters = resolved(policy, env, n_rounds)
+        n_states = n_states_of(policy, env)
+        first = init(self.parameters, env.n_arms, env.dim, rng)
+        each = sum(array.nbytes for _, array in leaves(first))
+        # They exist twice for a moment.
+        checks.fits_in_memory(f"{n_states} users", 2 * (n_states - 1) * each, "take fewer, or one state for all")
+        others = (init(self.parameters, env.n_arms, env.dim, rng) for _ in range(n_states - 1))
+        self.states = mapped(lambda *arrays: np.stack(arrays), first, *others)
+        self.users = env.users if n_states > 1 else np.zeros(env.length, np.int64)
         self.noise_size = noise_size(self.parameters, env.n_arms, env.dim)
-        self.eligible, self.pending = np.ones(env.n_arms, bool), np.zeros(env.n_arms, np.int64)
+        self.pending = np.zeros(env.n_arms, np.int64)
 
     def replay(self, rows: np.ndarray, pace: Pace) -> np.ndarray:
         """Learn online from the rows whose action the policy chooses; return their rewards."""
         env, earned = self.env, [np.empty(0)]
         for part in pace.chunks(rows, env.n_arms * env.dim + self.noise_size):
             noise = self.rng.standard_normal((len(part), self.noise_size))
-            rewards = np.empty(len(part))
-            offered = (env.contexts[part], env.actions[part], env.rewards[part], self.eligible, self.pending)
-            granted, wrong = replay_rounds(self.parameters, self.state, *offered, noise, rewards)
+            contexts, eligible = self._offered(part)
+            played, rewards = (contexts, env.actions[part], env.rewards[part], eligible), np.empty(len(part))
+            granted, wrong = replay_rounds(
+                self.parameters, self.states, self.users[part], *played, self.pending, noise, rewards
+            )
             if wrong >= 0:
-                self._refuse(offered[0][wrong], noise[wrong])
+                self._refuse(part[wrong], noise[wrong])
             earned.append(rewards[:granted])
         return np.concatenate(earned)
 
@@ -111,7 +132,8 @@ class Learner:
         env, tag = self.env, np.full(tag_size(self.parameters), np.nan)
         for part in pace.chunks(rows, env.dim):
             arms = env.actions[part]
-            learn_log(self.parameters, self.state, env.contexts[part, arms], arms, env.rewards[part], tag)
+            played = env.contexts[part, arms], arms, env.rewards[part], tag
+            learn_rows(self.parameters, self.states, self.users[part], *played)
 
     def probabilities(self, rows: np.ndarray, draws: int, pace: Pace) -> np.ndarray:
         """(m, K) choice probabilities in each row, from `draws` draws, without learning."""
@@ -121,15 +143,20 @@ class Learner:
         for part in pace.chunks(rows, env.n_arms * env.dim + draws * self.noise_size, steps=draws):
             noise = self.rng.standard_normal((len(part), draws, self.noise_size))
             counts.append(np.zeros((len(part), env.n_arms)))
-            offered = (env.contexts[part], self.eligible, self.pending)
-            wrong, draw = count_choices_on_log(self.parameters, self.state, *offered, noise, counts[-1])
+            wrong, draw = count_choices_on_log(
+                self.parameters, self.states, self.users[part], *self._offered(part), self.pending, noise, counts[-1]
+            )
             if wrong >= 0:
-                self._refuse(offered[0][wrong], noise[wrong, draw])
+                self._refuse(part[wrong], noise[wrong, draw])
         return np.concatenate(counts) / draws
 
-    def _refuse(self, contexts: np.ndarray, noise: np.ndarray) -> NoReturn:
-        offer = Offer(contexts, self.eligible, self.pending, -1, np.arange(self.env.n_arms))
-        refuse_choice(self.parameters, self.state, offer, noise)
+    def _offered(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.env.contexts[rows], np.ascontiguousarray(self.env.eligible[rows])
+
+    def _refuse(self, row: int, noise: np.ndarray) -> NoReturn:
+        contexts, eligible = self._offered(np.array([row]))
+        offer = Offer(contexts[0], eligible[0], self.pending, -1, np.arange(self.env.n_arms))
+        refuse_choice(self.parameters, state_of(self.states, self.users[row]), offer, noise)
 
 
 def replay_once(policy: Any, env: Logged, trial: int, seed: int, pace: Pace) -> np.ndarray:
@@ -146,9 +173,25 @@ def _expected(env: Logged) -> int:
     return max(1, round(env.length * float(env.propensities.min())))
 
 
+def bare(policy: Any) -> Any:
+    """Return the policy without `PerUser`."""
+    return policy.policy if isinstance(policy, PerUser) else policy
+
+
+def n_states_of(policy: Any, env: Logged) -> int:
+    """Return the number of states: one, or one per user."""
+    return env.n_users if isinstance(policy, PerUser) else 1
+
+
+def resolved(policy: Any, env: Logged, n_rounds: int) -> Any:
+    """Return the parameters of a policy whose states learn from so many rounds in total."""
+    horizon = max(1, round(n_rounds / n_states_of(policy, env)))
+    return resolve(bare(policy), env.n_arms, env.dim, horizon)
+
+
 def draws_per_round(policy: Any, env: Logged, draws: int) -> int:
     """Return the number of draws per round needed for the choice probabilities of a policy."""
-    size = noise_size(resolve(policy, env.n_arms, env.dim, _expected(env)), env.n_arms, env.dim)
+    size = noise_size(resolved(policy, env, _expected(env)), env.n_arms, env.dim)
     n_bytes = 8 * int(draws) * size * default_workers()  # each draws for a round of its own
     checks.fits_in_memory(f"draws={draws} of the policy's noise", n_bytes, "take fewer")
     return draws if size else 1
@@ -272,8 +315,10 @@ def named_policies(policy: Any, env: Any) -> dict[str, Any]:
     if not named:
         raise ValueError("give at least one policy")
     for each in named.values():
-        check_policy(each)
-        if on_ball(each):
-            raise ValueError(f"{type(each).__name__} plays on the unit ball, but the log has {env.n_arms} arms")
-        resolve(each, env.n_arms, env.dim, _expected(env))
+        check_policy(bare(each))
+        if on_ball(bare(each)):
+            raise ValueError(f"{type(bare(each)).__name__} plays on the unit ball, but the log has {env.n_arms} arms")
+        if isinstance(each, PerUser) and env.users is None:
+            raise ValueError("PerUser needs a log that names the user of every round: give Logged(users=[...])")
+        resolved(each, env, _expected(env))
     return named

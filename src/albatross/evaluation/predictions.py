@@ -28,13 +28,21 @@ def predicted_rewards(env: Logged, *, folds: int = 2, seed: int = 0) -> np.ndarr
 
 
 def folds_of_rows(env: Logged, folds: int, seed: int) -> np.ndarray:
-    """(n,) the fold of every row: random, and of equal sizes."""
+    """(n,) the fold of every row: random, and of equal sizes, also among the rows of each user."""
     check_log(env)
     checks.whole("folds", folds, least=2)
     checks.seed("seed", seed)
     if folds > env.length:
         raise ValueError(f"folds={folds} needs at least {folds} rounds, but the log has {env.length}")
-    return streams(seed, 0)[2].permutation(env.length) % folds
+    shuffled = streams(seed, 0)[2].permutation(env.length)
+    if env.users is None:
+        return shuffled % folds
+    # A state per user learns from the rows of that user in the other folds, so every fold needs its share of them.
+    order = np.lexsort((shuffled, env.users))
+    first = np.searchsorted(env.users[order], env.users[order])
+    fold_of_row = np.empty(env.length, np.int64)
+    fold_of_row[order] = (np.arange(env.length) - first + env.users[order]) % folds
+    return fold_of_row
 
 
 def in_order_of_log(parts: list[np.ndarray], fold_of_row: np.ndarray, n_arms: int) -> np.ndarray:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from albatross.features.kinds import Category, Number, Vector
 from albatross.features.proposal import Proposal, propose
-from albatross.features.schema import Features
+from albatross.features.schema import Features, given_dim
 
-__all__ = ["Category", "Features", "Number", "Proposal", "Vector", "propose"]
+__all__ = ["Category", "Features", "Number", "Proposal", "Vector", "given_dim", "propose"]

@@ -23,11 +23,13 @@ class Plan(NamedTuple):
 def fill(plan, of_arms, of_situations, contexts, missing):
     """Write the contexts (n, d) of raw values (rows, n), or (rows, 1) for one situation.
 
-    Counts the missing values of every row. Returns the row of a number that is infinite or too large, or -1.
+    Counts the missing values of every row. Returns the row of a number that is infinite or too large; -1 if there is
+    none, and -2 if moreover no value is missing.
     """
     n = contexts.shape[0]
     n_arms = of_arms.shape[0]
     contexts.fill(0.0)
+    found = -2
     for row in range(plan.rows.shape[0]):
         values = of_arms[row] if row < n_arms else of_situations[row - n_arms]
         start, width, mean, sd = int(plan.rows[row, 0]), plan.rows[row, 1], plan.rows[row, 2], plan.rows[row, 3]
@@ -37,6 +39,7 @@ def fill(plan, of_arms, of_situations, contexts, missing):
             if value != value:
                 if i < values.size:
                     missing[row] += 1
+                    found = -1
             elif width > 0.0:
                 contexts[i, start + int(value)] = 1.0
             elif abs(value) <= checks.LARGEST:
@@ -53,4 +56,4 @@ def fill(plan, of_arms, of_situations, contexts, missing):
                 for k in range(right_width):
                     contexts[i, last + j * right_width + k] = contexts[i, left + j] * contexts[i, right + k]
         last += left_width * right_width
-    return -1
+    return found

@@ -7,8 +7,7 @@ and a missing value NaN. `encoding.py` makes coordinates of them.
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -20,6 +19,7 @@ from albatross import checks
 from albatross.checks import shown
 
 Whose = Literal["arm", "situation"]
+_PLAIN = frozenset({float, int})
 _MOST_REMEMBERED = 100_000  # hashed values whose bucket is kept in memory
 
 
@@ -45,9 +45,9 @@ class Number:
         """Return the names of the coordinates."""
         return [name]
 
-    def raw(self, name: str, values: Sequence[Any]) -> Iterable[float]:
+    def raw(self, name: str, values: Sequence[Any]) -> Sequence[float]:
         """Return one row: the numbers (n,), NaN if missing."""
-        if set(map(type, values)) <= {float, int}:  # the common case
+        if _PLAIN.issuperset(map(type, values)):  # the common case
             return values
         return [_number(name, value) for value in values]
 
@@ -81,8 +81,8 @@ class Category:
             known.add(value)
 
     @cached_property
-    def _codes(self) -> dict[Any, int]:
-        return {value: code for code, value in enumerate(self.values)}
+    def _codes(self) -> dict[Any, float]:  # floats, because NumPy and `array` convert integers slowly
+        return {value: float(code) for code, value in enumerate(self.values)}
 
     @property
     def width(self) -> int:
@@ -95,10 +95,10 @@ class Category:
             return [f"{name}#{bucket}" for bucket in range(self.buckets)]
         return [f"{name}={value}" for value in self.values] + [f"{name}=(other)"] * self.other
 
-    def raw(self, name: str, values: Sequence[Any]) -> Iterable[float]:
+    def raw(self, name: str, values: Sequence[Any]) -> Sequence[float]:
         """Return one row: the place of every value (n,), NaN if missing."""
         try:
-            return array("d", map(self._codes.__getitem__, values))  # all are known: the common case
+            return list(map(self._codes.__getitem__, values))  # all are known: the common case
         except (KeyError, TypeError):
             return [self._code(name, value) for value in values]
 
@@ -115,10 +115,10 @@ class Category:
         if self.buckets:
             bucket = int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little") % self.buckets
             if len(self._codes) < _MOST_REMEMBERED:
-                self._codes[value] = bucket
-            return bucket
+                self._codes[value] = float(bucket)
+            return float(bucket)
         if self.other:
-            return len(self.values)
+            return float(len(self.values))
         known = ", ".join(map(shown, self.values[:8])) + ", ..." * (len(self.values) > 8)
         raise ValueError(f"{name}={shown(value)} is not one of its values: {known}")
 
@@ -143,11 +143,11 @@ class Vector:
         """Return the names of the coordinates."""
         return [f"{name}[{j}]" for j in range(self.length)]
 
-    def raw(self, name: str, values: Sequence[Any]) -> Iterable[float]:
+    def raw(self, name: str, values: Sequence[Any]) -> Sequence[float]:
         """Return `length` rows of n numbers, one after the other."""
         nothing = np.full(self.length, np.nan)
         vectors = [nothing if is_missing(value) else self._checked(name, value) for value in values]
-        return np.ascontiguousarray(np.reshape(vectors, (len(vectors), self.length)).T).ravel()
+        return np.ascontiguousarray(np.reshape(vectors, (len(vectors), self.length)).T).ravel().tolist()
 
     def _checked(self, name: str, value: Any) -> np.ndarray:
         try:

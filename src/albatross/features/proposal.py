@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from albatross import checks
 from albatross.checks import shown
 from albatross.features.kinds import Category, Feature, Number, Whose, is_missing
 from albatross.features.schema import Features
@@ -19,7 +20,7 @@ from albatross.frames import columns_of, is_frame
 _ACTIONS = ("action", "arm", "item_id")
 _OTHERS = (
     "reward", "click", "propensity", "propensity_score", "user", "user_id", "time", "timestamp", "position", "eligible",
-    "id", "decision", "round",
+    "contexts", "id", "decision", "round",
 )  # fmt: skip
 _MOST_VALUES = 50  # a category with more values is hashed
 _BUCKETS = 32
@@ -101,9 +102,11 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
         return "is constant" if present else "is missing in every row"
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = np.array(present, dtype=float)
+        if np.abs(numbers).max() > checks.LARGEST:
+            return f"has numbers above {checks.LARGEST:g} in size"
         sd = _rounded(numbers.std())
-        if not 0.0 < sd < math.inf:
-            return "has no usable spread: its numbers are too close together for floats, or infinite"
+        if sd < 1.0 / checks.LARGEST:
+            return "has no usable spread: its numbers are too close together"
         digits = 2 - math.floor(math.log10(sd))  # of the mean, to a hundredth of the sd: it may be far larger than that
         return Number(mean=round(float(numbers.mean()), digits), sd=sd, of=of)
     if not all(isinstance(value, str) for value in present):

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,8 +19,12 @@ from albatross import checks
 from albatross.checks import shown
 from albatross.features.encoding import Plan, fill
 from albatross.features.kinds import KINDS, Category, Feature, Number, Whose
+from albatross.features.records import in_order, listed
 from albatross.frames import columns_of, is_frame
 from albatross.store.files import replacing
+
+if TYPE_CHECKING:
+    from albatross.datasets.logs import Log
 
 MOST_COORDINATES = 10_000
 
@@ -107,17 +110,20 @@ class Features:
 
     # ------------------------------------------------------------------------------------------------------- encoding
 
-    def encode(self, situation: Mapping[str, Any] | None, arms: Any) -> np.ndarray:
+    def encode(
+        self, situation: Mapping[str, Any] | None, arms: Any, *, order: Iterable[Any] | None = None
+    ) -> np.ndarray:
         """Return the contexts (K, d) of K arms in one situation.
 
-        `arms` is a list of dicts, a dict of dicts, a NumPy record array or a data frame, with one record per arm. A
-        value that is absent, None or NaN is encoded as 0 and counted in `missing`. Unknown names, wrong types and
-        values that a category does not list are errors.
+        `arms` is a list of dicts, a NumPy record array or a data frame, with one record per arm, in the order of the
+        rows. It may be a dict of records by name if `order` lists the names, as `agent.arms` does. A value that is
+        None, NaN or absent from a dict is encoded as 0 and counted in `missing`. Unknown names, absent columns, wrong
+        types and values that a category does not list are errors.
         """
         given = {} if situation is None else situation
         if not isinstance(given, Mapping):
             raise ValueError(f"situation must be a dict of its features, not {shown(situation)}")
-        return self._encoded(self._columns("arm", arms), self._columns("situation", [given]))
+        return self._encoded(self._columns("arm", in_order(arms, order)), self._columns("situation", [given]))
 
     def encode_rows(self, situations: Any, arms: Any) -> np.ndarray:
         """Return contexts (n, d): one situation and one arm per row, each a list of dicts or a data frame."""
@@ -126,6 +132,10 @@ class Features:
             raise ValueError(f"{of_situations[0]} situations do not match {of_arms[0]} arms: one of each per row")
         return self._encoded(of_arms, of_situations)
 
+    def by_name(self, theta: np.ndarray) -> dict[str, float]:
+        """Return the coordinates of theta by name; a policy may use only the first ones."""
+        return dict(zip(self.names, theta.tolist(), strict=False))
+
     def _encoded(self, of_arms: _Columns, of_situations: _Columns) -> np.ndarray:
         contexts = np.empty((of_arms[0], self.dim))
         missing = np.zeros(len(self._names_of_rows), np.int64)
@@ -133,19 +143,21 @@ class Features:
         wrong = self._fill(self._plan, *raw, contexts, missing)
         if wrong >= 0:
             self._refuse_number(self._names_of_rows[wrong], of_arms, of_situations)
-        if missing.any():  # only now: a refused call counts nothing
+        if wrong == -1:  # only now: a refused call counts nothing
             for name, count in dict(zip(self._names_of_rows, missing.tolist(), strict=True)).items():  # vectors once
                 self.missing[name] += count
         return contexts
 
     def _raw(self, n: int, columns: list[tuple[str, Sequence[Any]]]) -> np.ndarray:
-        rows = array("d")
-        for name, values in columns:
-            try:
-                rows.extend(self.schema[name].raw(name, values))
-            except OverflowError:  # an integer that no float can hold
-                self._refuse_number(name, (n, columns))
-        return np.frombuffer(rows).reshape(-1, n) if rows else np.empty((0, n))
+        values: list[float] = []
+        try:
+            for name, given in columns:
+                values += self.schema[name].raw(name, given)
+            return np.frombuffer(array("d", values)).reshape(-1, n) if values else np.empty((0, n))
+        except OverflowError:  # an integer that no float can hold
+            numbers = [(name, given) for name, given in columns if isinstance(self.schema[name], Number)]
+            wrong = next(name for name, given in numbers if any(map(_is_huge, given)))
+            self._refuse_number(wrong, (n, numbers))
 
     def _refuse_number(self, name: str, *given: _Columns) -> NoReturn:
         values = next(values for _, columns in given for each, values in columns if each == name)
@@ -156,19 +168,23 @@ class Features:
     def _columns(self, whose: Whose, records: Any) -> _Columns:
         """Return the number of records, and names and values of the features that they have."""
         names = self._own[whose]
-        if is_frame(records):
+        if not isinstance(records, list) and is_frame(records):
             found = columns_of(records)
             unknown = [name for name in found if name not in names]
             if unknown:
                 raise ValueError(self._unknown(unknown[0], whose))
-            n = len(next(iter(found.values()), ()))
-            return n, [(name, found.get(name, [None] * n)) for name in names]
-        records = _listed(records, whose)
+            absent = [name for name in names if name not in found]
+            if absent:
+                known = ", ".join(map(repr, found)) or "none"
+                raise ValueError(
+                    f"the frame has no column {shown(absent[0])}, a feature of the {whose}: it has {known}"
+                )
+            return len(next(iter(found.values()), ())), [(name, found[name]) for name in names]
+        records = listed(records, whose)
         try:
-            if names and set(map(len, records)) == {len(names)}:  # all there, nothing unknown: the common case
-                rows = map(itemgetter(*names), records)
-                columns: Any = zip(*rows, strict=True) if len(names) > 1 else [list(rows)]
-                return len(records), list(zip(names, columns, strict=True))
+            # All there, nothing unknown: the common case. Fewer than all would be a KeyError.
+            if sum(map(len, records)) == len(names) * len(records):
+                return len(records), [(name, [record[name] for record in records]) for name in names]
         except (KeyError, TypeError):
             pass
         for record in records:
@@ -193,6 +209,16 @@ class Features:
         from albatross.features.proposal import propose
 
         return propose(log).features
+
+    def read_log(self, path: str | os.PathLike[str], *, items: str | os.PathLike[str] | None = None) -> Log:
+        """Read a log whose columns are these features, for `Logged.from_log`.
+
+        Those of the arm are columns of `items`, a table with a row for each action, or of the log, if they are the same
+        in all rows of an action. The other columns are as for `datasets.read_log`.
+        """
+        from albatross.features.logs import read_log
+
+        return read_log(self, path, items=items)
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Features:
@@ -266,6 +292,10 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > checks.LARGEST
+
+
 _Columns = tuple[int, list[tuple[str, Sequence[Any]]]]
 
 
@@ -318,10 +348,13 @@ def _declared(name: str, given: Any) -> Feature:
         raise ValueError(f"feature {shown(name)}: {error}") from None
 
 
-def _listed(records: Any, whose: str) -> list[Any]:
-    """Return records as a list: they may be a dict by name."""
-    if isinstance(records, Mapping):
-        records = list(records.values())
-    if not isinstance(records, list | tuple):
-        raise ValueError(f"records of the {whose} must be a list of dicts or a data frame, not {shown(records)}")
-    return list(records)
+def given_dim(dim: Any, features: Any) -> int:
+    """Return the number of features, given as such or by a schema."""
+    if features is None:
+        checks.whole("dim", dim, least=1)
+        return int(dim)
+    if not isinstance(features, Features):
+        raise ValueError(f"features must be albatross.features.Features, not {checks.shown(features)}")
+    if dim not in (None, features.dim):
+        raise ValueError(f"the schema has {features.dim} coordinates, but dim is {dim}")
+    return features.dim

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 try:
     import fcntl
@@ -51,7 +51,21 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise OSError(f"no room for {path}: free some space and try again") from None
+        if isinstance(error, OSError) and str(error.filename) == str(temporary):  # of which the caller knows nothing
+            error.filename = str(path)
         raise
+
+
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock an open file until it is closed; return False if another one holds the lock."""
+    if fcntl:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # some file systems have no locks
+            pass
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

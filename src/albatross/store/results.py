@@ -109,9 +109,12 @@ def summary_of(folder: Path) -> dict[str, Any] | None:
 
 
 def finished(folder: Path, wanted: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the summary in a panel's folder if it has this identity."""
+    """Return the summary in a panel's folder if it has this identity, or the same with more trials."""
     summary = summary_of(folder)
-    return summary if summary and _is_whole(folder / "summary.json") and not differences(summary, wanted) else None
+    if not (summary and _is_whole(folder / "summary.json")):
+        return None
+    enough = {**wanted, "trials": max(wanted["trials"], summary["trials"])}
+    return None if differences(summary, enough) else summary
 
 
 def why_again(folder: Path, wanted: Mapping[str, Any]) -> str:
@@ -218,10 +221,17 @@ class Stored:
 
     def final(self, panel: str, policy: str) -> np.ndarray:
         """Return a policy's final regret in every trial."""
-        last = (
-            f"SELECT max_by(regret, round) AS last FROM curves WHERE policy = '{policy}' GROUP BY trial ORDER BY trial"
+        return self.finals(panel, policy)[0]
+
+    def finals(self, panel: str, *policies: str) -> list[np.ndarray]:
+        """Return the final regret of each of the policies, in the trials that all of them played."""
+        last = ", ".join(
+            f"max_by(regret, round) FILTER (policy = '{policy}') AS last_{number}"
+            for number, policy in enumerate(policies)
         )
-        return np.asarray(self.table(panel, last)["last"], dtype=float)
+        played = " AND ".join(f"bool_or(policy = '{policy}')" for policy in policies)
+        rows = self.table(panel, f"SELECT {last} FROM curves GROUP BY trial HAVING {played} ORDER BY trial")
+        return [np.asarray(rows[f"last_{number}"], dtype=float) for number in range(len(policies))]
 
 
 def _read(path: Path) -> dict[str, Any]:

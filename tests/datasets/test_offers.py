@@ -1,0 +1,132 @@
+"""Logs that say which actions could be taken, what was known of each, and whom a round was for."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import numpy as np
+import pytest
+
+from albatross.datasets import read_log
+from albatross.environments import Logged
+
+HEAD = "action,reward,propensity,eligible,user,age\n"
+ROWS = [
+    "red,1,0.5,red|blue,ann,31",
+    'blue,0,0.5,"[""blue"", ""green""]",bob,27',
+    "red,1,1,red,ann,40",
+]
+
+
+def put(folder, text, name="log.csv"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def log_of(folder, *rows, head=HEAD):
+    return put(folder, head + "\n".join(rows) + "\n")
+
+
+@pytest.mark.filterwarnings("ignore:.*1 of 3 actions never logged")
+def test_eligible_actions_are_names_joined_by_bars_or_lists_in_json_or_parquet(tmp_path):
+    in_csv = read_log(log_of(tmp_path, *ROWS))
+    query = """SELECT * FROM (VALUES ('red', 1, 0.5, ['red', 'blue'], 'ann', 31), ('blue', 0, 0.5, ['blue', 'green'],
+        'bob', 27), ('red', 1, 1, ['red'], 'ann', 40)) AS log(action, reward, propensity, eligible, "user", age)"""
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path / 'log.parquet'}' (FORMAT parquet)")
+    for log in (in_csv, read_log(tmp_path / "log.parquet")):
+        assert log.action_names == ("blue", "green", "red")  # green was never taken
+        assert log.eligible.tolist() == [[True, False, True], [True, True, False], [False, False, True]]
+        assert log.users.tolist() == ["ann", "bob", "ann"]
+        assert log.feature_names == ("age",)
+        env = Logged.from_log(log)
+        assert (env.n_users, env.names) == (2, log.action_names)
+        np.testing.assert_array_equal(env.eligible, log.eligible)
+
+
+def test_numbered_actions_are_eligible_by_their_numbers(tmp_path):
+    rows = ["0,1,0.5,0|2,1", "2,1,0.5,0|2,1"]
+    with pytest.warns(UserWarning, match="1 of 3 actions never logged: 1"):
+        log = read_log(log_of(tmp_path, *rows, head="action,reward,propensity,eligible,age\n"))
+    assert (log.action_names, log.eligible.tolist()) == (("0", "1", "2"), [[True, False, True]] * 2)
+
+
+def test_an_empty_column_is_no_column(tmp_path):
+    log = read_log(log_of(tmp_path, "0,1,0.5,,,1", "1,0,0.5,,,2"))
+    assert (log.eligible, log.users, log.contexts, log.feature_names) == (None, None, None, ("age",))
+
+
+def test_rows_without_eligible_actions_or_user_are_dropped_and_counted(tmp_path):
+    rows = [*ROWS, "red,1,0.5,,bob,1", "red,1,0.5,red|blue,,1"]
+    with pytest.warns(UserWarning, match="log.csv") as told:
+        log = read_log(log_of(tmp_path, *rows))
+    assert str(told[0].message) == "log.csv: dropped 2 of 5 rows: 1 without eligible arms, 1 without a user"
+    assert len(told) == 2  # and of the action that was never logged
+    assert len(log.rewards) == len(log.eligible) == len(log.users) == 3
+
+
+CONTEXTS = "action,reward,propensity,eligible,contexts\n"
+
+
+def with_contexts(*rows):
+    """Rows of action, eligible and contexts."""
+    return [f'{action},1,0.5,{eligible},"{json.dumps(contexts)}"' for action, eligible, contexts in rows]
+
+
+def test_contexts_are_those_of_the_eligible_actions_in_their_order(tmp_path):
+    rows = with_contexts(("b", "b|a", [[1, 2], [3, 4]]), ("a", "c|a", [[5, 6], [7, 8]]), ("c", "c|b", [[0, 9], [1, 1]]))
+    log = read_log(log_of(tmp_path, *rows, head=CONTEXTS))
+    assert log.contexts[np.arange(3)].tolist() == [
+        [[3, 4], [1, 2], [0, 0]],
+        [[7, 8], [0, 0], [5, 6]],
+        [[0, 0], [1, 1], [0, 9]],
+    ]
+    assert Logged.from_log(log).dim == 2
+    with pytest.raises(ValueError, match="arms='biases' is for logs without contexts of their own"):
+        Logged.from_log(log, "biases")
+    with pytest.raises(ValueError, match=r"has a column 'contexts' .* takes no schema and no items"):
+        read_log(tmp_path / "log.csv", items=put(tmp_path, "action,price\na,1\nb,2\nc,3\n", "items.csv"))
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "message"),
+    [
+        (
+            HEAD,
+            [*ROWS, "red,1,0.5,blue|green,ann,1"],
+            r"log\.csv, line 5: action is 'red', which is not among the eligible arms \['blue', 'green'\]",
+        ),
+        (HEAD, [*ROWS, "red,1,0.5,red|red,ann,1"], r"log\.csv, line 5: eligible lists an arm twice"),
+        (
+            HEAD,
+            [*ROWS, 'red,1,0.5,"[""red"", 0.5]",ann,1'],
+            r"line 5: eligible is \['red', 0\.5\], not a list of names",
+        ),
+        (HEAD, [*ROWS, 'red,1,0.5,"[""red""",ann,1'], r"line 5: eligible is .*, not a list such as \[.*\] or a\|b"),
+        (CONTEXTS, with_contexts(("a", "", [[1]])), "has a column 'contexts', so it needs a column 'eligible'"),
+        (
+            CONTEXTS,
+            with_contexts(("a", "a|b", [[1], [2]]), ("a", "a|b", [[1]])),
+            r"line 3: with 2 eligible arms, contexts must have shape \(2, 1\), got \(1, 1\)",
+        ),
+        (
+            CONTEXTS,
+            with_contexts(("a", "a|b", [[1], [2]]), ("a", "a|b", [[1], [True, 2]])),
+            "line 3: with 2 eligible arms, contexts must be an array of numbers",
+        ),
+        (
+            CONTEXTS,
+            with_contexts(("a", "a|b", [1, 2])),
+            r"line 2: contexts must be a list of numbers for each eligible",
+        ),
+    ],
+)
+def test_offers_that_cannot_be_are_refused_by_line(tmp_path, head, rows, message):
+    with pytest.raises(ValueError, match=message):
+        read_log(log_of(tmp_path, *rows, head=head))
+
+
+def test_eligible_actions_that_the_items_do_not_know_are_refused(tmp_path):
+    items = put(tmp_path, "action,price\nred,1\nblue,2\n", "items.csv")
+    with pytest.raises(ValueError, match=r"line 3: arm 'green' in eligible is unknown: the actions are \['blue', 'red"):
+        read_log(log_of(tmp_path, *ROWS), items=items)
