@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import copy
+import importlib
 import shutil
 import sys
+import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import processes
 import pytest
 
 import albatross
-from albatross.closure import closure
+from albatross.closure import closure, digest
 
 ROOT = Path(albatross.__file__).parent
 FILES = {
@@ -101,3 +105,74 @@ def test_no_import_of_the_package_is_missed(module):
             file = ROOT.parent.joinpath(*name.split(".")).with_suffix(".py")
             if name.startswith("albatross.") and file.is_file():
                 assert file.relative_to(ROOT).as_posix() in found
+
+
+# ------------------------------------------------------------------------------------- values in a user's own module
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module of a user's own, which is imported."""
+    (tmp_path / "values_of_ones_own.py").write_text("x = None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("values_of_ones_own")
+    del sys.modules["values_of_ones_own"]
+
+
+def digest_with(own, value):
+    own.x = value
+    return digest(own.__name__)
+
+
+DIFFERENT = {
+    "classes": (np.ndarray, np.float64, np.float32, np.int64, float),
+    "numbers": (1, 1.0, True, np.float64(1.0), np.float32(1.0), "1", b"1"),
+    "arrays": (np.arange(6), np.arange(6.0), np.arange(6).reshape(2, 3), np.arange(6)[::-1], np.arange(0)),
+    "dates": (np.array(["2026-01-01"], "M8[D]"), np.array(["2026-01-02"], "M8[D]"), np.datetime64("2026-01-01")),
+    "records": (np.zeros(2, [("a", "i4"), ("b", "f8")]), np.ones(2, [("a", "i4"), ("b", "f8")])),
+    "lists": ([1, 2, 3], [[1, 2], 3], [1, [2, 3]], {1: 2}, [np.arange(2)], [np.arange(1), np.arange(1)]),
+}
+
+
+@pytest.mark.parametrize("values", DIFFERENT.values(), ids=DIFFERENT)
+def test_each_value_of_a_variable_has_a_digest_of_its_own(own, values):
+    found = [digest_with(own, value) for value in values]
+    assert len(set(found)) == len(values)
+    assert found == [digest_with(own, copy.deepcopy(value)) for value in values]
+
+
+def test_the_digest_of_an_array_does_not_depend_on_how_it_lies_in_memory(own):
+    array = np.arange(6.0).reshape(2, 3)
+    assert digest_with(own, array) == digest_with(own, np.asfortranarray(array))
+
+
+def test_a_large_array_is_hashed_without_a_copy(own):
+    own.x = np.zeros(1_000_000)
+    tracemalloc.start()
+    try:
+        digest(own.__name__)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < own.x.nbytes / 4
+
+
+class Stubborn:
+    """It raises whenever it is asked for anything, even for its class."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError("not configured")
+
+
+class Unreadable(dict):
+    def items(self):
+        raise RuntimeError("not configured")
+
+
+def test_a_value_that_compiled_code_cannot_hold_is_not_touched(own):
+    assert digest_with(own, Stubborn()) == digest_with(own, Stubborn())
+
+
+def test_a_value_that_cannot_be_read_is_a_value_error(own):
+    with pytest.raises(ValueError, match="values in the module values_of_ones_own cannot be read: RuntimeError"):
+        digest_with(own, Unreadable())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from albatross.compiling import compiled, generic
+from albatross.errors import NotCompiled
 from albatross.linalg.vectors import norm
 from albatross.machine_code import announced
 
@@ -89,6 +90,44 @@ def area_pair(shape: Pair):
 def test_a_verb_may_meet_itself_with_other_types():
     pair = Pair(Circle(1.0), Circle(2.0))
     assert area(pair) == pytest.approx(5.0 * math.pi)
+
+
+@compiled
+def misspelt(circle):
+    return circle.raduis
+
+
+@compiled
+def twice_misspelt(circle):
+    return 2.0 * misspelt(circle)
+
+
+@compiled
+def opens_a_file(x):
+    with open("x") as file:
+        return file
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("function", "argument", "message"),
+    [
+        (misspelt, Circle(1.0), r"Unknown attribute 'raduis' of type Circle\(.*\) \(test_compiling.py, line \d+\)$"),
+        (
+            twice_misspelt,
+            Circle(1.0),
+            r"Unknown attribute 'raduis' of type Circle\(.*\) \(test_compiling.py, line \d+\)$",
+        ),
+        (twice_misspelt, "a", r"Unknown attribute 'raduis' of type unicode_type \(test_compiling.py, line \d+\)$"),
+        (opens_a_file, 1.0, r"construct is not supported$"),
+    ],
+)
+def test_an_error_of_numba_is_one_line_with_its_cause_and_kept_in_full(function, argument, message):
+    for call in (function, function.prepared):
+        with pytest.raises(NotCompiled, match="^Numba cannot compile this: .*" + message) as caught:
+            call(argument)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value.__context__)) >= len(str(caught.value)) - len("Numba cannot compile this: ")
 
 
 def test_a_type_without_the_verb_is_named():

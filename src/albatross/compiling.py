@@ -7,22 +7,30 @@ called from Python, where Numba compiles them together with everything they call
 from __future__ import annotations
 
 import functools
+import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import numba
 from numba.core import types
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
-from albatross.closure import digest, unchanged
+from albatross.closure import digest, is_ours, unchanged
+from albatross.errors import NotCompiled
 from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
 from albatross.machine_code import MachineCode
 
-_PACKAGE = __name__.partition(".")[0]
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_STEP = re.compile(r"(\w+: )?Failed in nopython mode pipeline.*")
+_NAME_OF_ERROR = re.compile(r"^(TypingError|LoweringError|UnsupportedError|Numba\w+): ")
+_PLACE = re.compile(r'(?:, defined at|Raised from|\bat) (\S[^\n]*?) \((\d+)\)|File "(.*)", line (\d+)')
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that register verbs for a type
 
@@ -48,19 +56,19 @@ class compiled:
         return dispatcher
 
     def _sources(self, arguments: tuple[Any, ...]) -> str | None:
-        """Return a hash of all sources that determine the code for arguments of these types; None if some are not ours.
+        """Return a hash of all sources that determine the code for arguments of these types; None if some are unknown.
 
         These are the closures of the function's module and of the modules that define the types, or verbs for them.
         """
         modules = {self.py_func.__module__}
         for kind in _classes_in(arguments):
+            if not _can_be_found(kind):  # by a later process, which loads the code
+                return None
             modules.add(kind.__module__)
             modules.update(*(_REGISTERED.get(parent, ()) for parent in kind.__mro__))
-        if not all(map(_is_ours, modules)):
-            return None
         try:  # an edit since the import would be hashed, but not compiled
             return digest(*sorted(modules)) if unchanged(*modules) else None
-        except (OSError, UnicodeDecodeError):  # no sources: an archive, or an installation without them
+        except (OSError, SyntaxError, ValueError):  # no sources, as in a notebook, or values that cannot be read
             return None
 
     def __call__(self, *args: Any) -> Any:
@@ -68,12 +76,17 @@ class compiled:
             return self._dispatcher(*args)
         except SystemError as error:
             raise first_cause(error) from None
+        except (NumbaError, UnsupportedBytecodeError) as error:
+            raise NotCompiled(numba_cause(str(error))) from None
 
     def prepared(self, *examples: Any) -> Any:
         """Return the function for exactly these types, without looking at types again: 0.8 us a call, not 5."""
         if not hasattr(self._dispatcher, "compile"):  # Numba is switched off
             return self._dispatcher
-        return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
+        try:
+            return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
+        except (NumbaError, UnsupportedBytecodeError) as error:
+            raise NotCompiled(numba_cause(str(error))) from None
 
 
 def first_cause(error: SystemError) -> BaseException:
@@ -87,8 +100,32 @@ def first_cause(error: SystemError) -> BaseException:
     return cause
 
 
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == _PACKAGE
+def numba_cause(text: str) -> str:
+    """Cut an error of Numba, often a hundred lines, to its innermost cause, with file and line if Numba says them.
+
+    >>> said = "Failed in nopython mode pipeline (step: nopython frontend)\\nUnknown attribute 'cuonts' of type State"
+    >>> numba_cause(said + "\\n\\nDuring: typing of get attribute at /home/me/mine.py (23)")
+    "Numba cannot compile this: Unknown attribute 'cuonts' of type State (mine.py, line 23)"
+    """
+    innermost = _ESCAPE.sub("", text).rpartition("raised a specific error:")[2].partition("During: Pass")[0]
+    lines = [line.strip() for line in innermost.splitlines()]
+    lines = [line for line in lines if line and not _STEP.fullmatch(line)]
+    what = lines[0] if lines else "it does not say why"
+    if what.endswith("found for signature:"):
+        call = next((line.removeprefix(">>> ") for line in lines if line.startswith(">>> ")), "")
+        what = f"it has no implementation of {call}"
+    what = _NAME_OF_ERROR.sub("", _PLACE.sub("", what)).removesuffix("Raised from None").rstrip(" ,.")
+    place = _PLACE.search(innermost)
+    where = f" ({Path(place[1] or place[3]).name}, line {place[2] or place[4]})" if place else ""
+    return f"Numba cannot compile this: {what}{where}"
+
+
+def _can_be_found(kind: type) -> bool:
+    """Return whether a class is where its name says: not inside of a function, and not replaced since."""
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is kind
 
 
 def _classes_in(arguments: Any) -> Iterator[type]:
@@ -100,11 +137,11 @@ def _classes_in(arguments: Any) -> Iterator[type]:
                 yield each.instance_class
 
 
-def is_ours(parameters: Any) -> bool:
+def all_ours(parameters: Any) -> bool:
     """Return whether a policy, with everything in it, is defined in this package."""
     parts = parameters if isinstance(parameters, tuple) else ()
-    ours = not hasattr(parameters, "_fields") or _is_ours(type(parameters).__module__)
-    return ours and all(is_ours(part) for part in parts)
+    ours = not hasattr(parameters, "_fields") or is_ours(type(parameters).__module__)
+    return ours and all(all_ours(part) for part in parts)
 
 
 def parameters_type(kind: type) -> type:
@@ -150,7 +187,10 @@ class generic:
         """Register `function` for the type that annotates its first argument."""
         subject = subject_of(function)
         self._functions[subject] = compiled(function)
-        _REGISTERED[subject].add(function.__module__)
+        # A function made by another one depends on more than its file: no module, so its code is not kept.
+        _REGISTERED[subject].add(
+            function.__module__ if function.__closure__ is None else f"{function.__module__}.<locals>"
+        )
         return function
 
     def _find(self, subject: type) -> Any:

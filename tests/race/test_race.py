@@ -135,6 +135,17 @@ def test_what_cannot_be_read_is_one_line(tmp_path, text):
     assert "Traceback" not in outcome.output
 
 
+@pytest.mark.parametrize("horizon", [0, -3, 1e9, "'long'"])
+def test_a_race_of_no_number_of_rounds_leaves_nothing_behind(tmp_path, horizon):
+    text = f"Mixture(n_arms=2, dim=2, horizon={horizon})"
+    outcome = CliRunner().invoke(
+        albatross, ["race", "--problem", text, "--policies", "uniform", "--out", str(tmp_path)]
+    )
+    assert outcome.exit_code == 1, outcome.output
+    assert "horizon must be" in outcome.output
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_oracle_cannot_race(tmp_path):
     outcome = CliRunner().invoke(albatross, ["race", "--policies", "oracle", "--out", str(tmp_path)])
     assert outcome.exit_code == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import albatross as package
+from albatross.cli.check_policy import check_policy
 from albatross.cli.compare import compare
 from albatross.cli.compile import compile_policies
 from albatross.cli.evaluate import evaluate
@@ -21,5 +22,5 @@ def albatross() -> None:
     """Linear bandits of unknown difficulty."""
 
 
-for _command in (reproduce, report, compare, evaluate, race, policies, schema, compile_policies):
+for _command in (reproduce, report, compare, evaluate, race, policies, schema, compile_policies, check_policy):
     albatross.add_command(_command)

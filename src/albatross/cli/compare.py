@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import new_console, plainly, seed_option
+from albatross.cli.plainly import OWN, new_console, plainly, seed_option
 
 # Options of `compare` that only some problems have.
 _FOR_ENV = {
@@ -30,10 +30,17 @@ _FOR_ENV = {
     help="Arms with biases and contexts; the unit ball with a sparse parameter; arms with nested feature maps.",
 )
 @click.option(
+    "--problem",
+    default=None,
+    help="An environment in words instead of --env, as in `albatross race`: FixedArms(n_arms=20, dim=5) or "
+    "my_file.py:MyEnv(...), which runs the file.",
+)
+@click.option(
     "--policies",
     "names",
     default=None,
-    help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10).  "
+    help="Names from `albatross policies`, or oracle; parameters in parentheses, as in alb-norm(norm_bound=10). "
+    f"{OWN}  "
     "[default: albatross,alb-norm,lints,greedy; ball: albatross-dim,alb-dim,ball-oful,ball-lints,sl-ucb,"
     "explore-then-commit,oracle; "
     "nested: alb-dim-finite(inner='linucb'),linucb,mod-cb,corral,ed2rb,oracle]",
@@ -93,6 +100,7 @@ _FOR_ENV = {
 def compare(
     context: click.Context,
     env: str,
+    problem: str | None,
     names: str | None,
     arms: int | None,
     dim: int,
@@ -112,6 +120,7 @@ def compare(
     from albatross import simulate
     from albatross.policies.in_words import build, split_names
     from albatross.race import compare as comparison
+    from albatross.race.problems import read_problem
     from albatross.report.figures import compare as figure
     from albatross.report.figures import style
     from albatross.report.tables import plain_table
@@ -122,12 +131,22 @@ def compare(
         raise click.ClickException(f"{out} is a folder: --out is the figure's file name")
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise click.ClickException(f"--out must end in .png, .pdf or .svg, not {str(out)!r}")
+
+    def is_given(option: str) -> bool:
+        return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
     for option, wanted in _FOR_ENV.items():
-        if env not in wanted and context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
-            name = option.replace("_", "-")
-            raise click.ClickException(f"--{name} says nothing about --env {env}; it is for {' and '.join(wanted)}")
-    if env == "ball":
-        problem = comparison.ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
+        if is_given(option) and (problem is not None or env not in wanted):
+            name, here = option.replace("_", "-"), f"--env {env}" if problem is None else "--problem"
+            raise click.ClickException(f"--{name} says nothing about {here}; it is for {' and '.join(wanted)}")
+    if problem is not None:
+        if is_given("env") or is_given("noise_sd"):
+            raise click.ClickException("--problem takes the place of --env and --noise-sd: leave them out")
+        read = read_problem(problem)
+        found = comparison.in_words(problem, read)
+        horizon = horizon if is_given("horizon") else read.horizon
+    elif env == "ball":
+        found = comparison.ball(dim=dim, sparsity=sparsity, smallest=smallest, noise_sd=noise_sd)
     elif env == "nested":
         try:
             maps = tuple(int(part) for part in dims.split(","))
@@ -135,20 +154,20 @@ def compare(
             raise click.ClickException(
                 f"--dims must be whole numbers with commas, as in 5,10,20, not {dims!r}"
             ) from None
-        problem = comparison.nested(
+        found = comparison.nested(
             arms=arms or 5, dims=maps, true_dim=true_dim, theta_norm=theta_norm, noise_sd=noise_sd
         )
     else:
-        problem = comparison.mixture(
+        found = comparison.mixture(
             arms=arms or 75, dim=dim, theta_norm=theta_norm, noise_sd=noise_sd, norm_bound=norm_bound
         )
-    texts = split_names(problem.policies if names is None else names)
+    texts = split_names(found.policies if names is None else names)
     if not texts or len(set(texts)) < len(texts):
         raise click.ClickException("name at least one policy in --policies, and none twice")
-    contenders = {text: build(text, problem.known) for text in texts}
+    contenders = {text: build(text, found.known, files=True) for text in texts}
 
-    runs = simulate(contenders, problem.env, horizon=horizon, trials=trials, seed=seed)
-    found = comparison.lines(runs)
+    runs = simulate(contenders, found.env, horizon=horizon, trials=trials, seed=seed)
+    lines = comparison.lines(runs)
     rows = [
         (
             line.name,
@@ -158,9 +177,9 @@ def compare(
             "" if position == 0 or trials == 1 else f"± {line.difference_margin:,.1f}",
             f"{line.microseconds:.1f}",
         )
-        for position, line in enumerate(found)
+        for position, line in enumerate(lines)
     ]
-    title = f"{problem.title}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
+    title = f"{found.title}, {horizon:,} rounds, {trials} trial{'s' * (trials > 1)}"
     columns = ("policy", "regret", "95 %", "against first", "95 %", "µs/round")
     console = new_console()
     console.print(plain_table(title, columns, rows))

@@ -15,7 +15,8 @@ from albatross.cli.plainly import plainly
 def compile_policies(names: tuple[str, ...]) -> None:
     """Compile policies beforehand, for an image or a service, so that the first decision is fast.
 
-    Write policies as in `albatross policies`, with parameters in parentheses. Without a POLICY, the default policies of
+    Write policies as in `albatross policies`, with parameters in parentheses, or as a class of your own file,
+    my_file.py:MyPolicy, which runs the file. Without a POLICY, the default policies of
     agents are compiled. The machine code serves agents, fleets and simulations with any number of arms and features. It
     is kept in ALBATROSS_CACHE, or else in the user's cache folder.
     """
@@ -31,7 +32,7 @@ def compile_policies(names: tuple[str, ...]) -> None:
             "there is no private folder to keep machine code in: set ALBATROSS_CACHE to an absolute path that only "
             "this user can write to"
         )
-    policies = {name: build(name, {"horizon": 1_000}) for name in names or ("albatross", "albatross-dim")}
+    policies = {name: build(name, {"horizon": 1_000}, files=True) for name in names or ("albatross", "albatross-dim")}
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("compiling", total=len(policies))
         for name, policy in policies.items():

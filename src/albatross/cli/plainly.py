@@ -15,6 +15,7 @@ import click
 from albatross.cli import Terminated
 from albatross.errors import missing_extra
 
+OWN = "Or a class of your own file, as in my_file.py:MyPolicy(alpha=0.3), which runs the file."
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
 )
@@ -31,6 +32,8 @@ def plainly(command: Callable[..., None]) -> Callable[..., None]:
             if error.name and error.name.startswith("albatross"):
                 raise
             raise click.ClickException(missing_extra(error.name)) from None
+        except BrokenPipeError:  # whoever reads the output has seen enough: click ends without a word
+            raise
         except (ValueError, OSError) as error:
             raise click.ClickException(printable(str(error))) from None
         except MemoryError as error:
@@ -39,6 +42,12 @@ def plainly(command: Callable[..., None]) -> Callable[..., None]:
             terminated = isinstance(error, Terminated)
             click.echo("\n" * (not terminated) + "stopped; finished panels and problems are kept", err=True)
             sys.exit(128 + (signal.SIGTERM if terminated else signal.SIGINT))
+        except Exception as error:
+            from albatross import own_files
+
+            if not own_files.is_theirs(error):
+                raise
+            raise click.ClickException(printable(own_files.said(error))) from None
 
     return wrapped
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import new_console, plainly, seed_option
+from albatross.cli.plainly import OWN, new_console, plainly, seed_option
 
 
 @click.command()
@@ -16,14 +16,15 @@ from albatross.cli.plainly import new_console, plainly, seed_option
     "--policies",
     "names",
     default=None,
-    help="Names from `albatross policies`, with parameters in parentheses.  [default: all that need no feature maps]",
+    help=f"Names from `albatross policies`, with parameters in parentheses. {OWN}  [default: all that need no feature "
+    "maps]",
 )
 @click.option(
     "--problem",
     "texts",
     multiple=True,
     help='Race on this instead of the catalogue, as in "Mixture(n_arms=20, dim=5, theta_norm=2.0, horizon=5000)", '
-    "FixedArms(...), Nested(...) or Ball(...); may be given several times.",
+    "FixedArms(...), Nested(...), Ball(...) or my_file.py:MyEnv(...), which runs the file; may be given several times.",
 )
 @seed_option
 @click.option(
@@ -35,7 +36,7 @@ def race(quick: bool, names: str | None, texts: tuple[str, ...], seed: int, out:
 
     A policy that is best somewhere may be worst elsewhere: the table shows each one's regret as a ratio to the best
     policy's, the worst ratio and the geometric mean over all problems with 95 % intervals. Problems that are in the
-    output folder already, raced by the same code, are not raced again.
+    output folder already, raced by the same code, your own files included, are not raced again.
     """
     from albatross.policies.in_words import split_names
     from albatross.race import problems

@@ -48,8 +48,8 @@ def reproduce(
     = 0; news, the motivating example on real headlines; theorems, what the theorems claim on problems where their
     conditions hold; race, the quick form of `albatross race`.
 
-    A panel that is already in the output folder, made by the same code with the same settings, is not run again: you
-    can stop with Ctrl-C and continue later.
+    A panel that is already in the output folder, made by the same code with the same settings and at least as many
+    trials, is not run again: you can stop with Ctrl-C and continue later.
     """
     from albatross.cli.whole_run import run_parts
     from albatross.experiments import PANELS, rated_rows, results, users
@@ -82,8 +82,9 @@ def reproduce(
             )
         settings = wanting[0].with_data(wanting[0].SETTINGS, data)
         known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
+    in_full = known
     if quick:
-        known = {name: panel.in_short() for name, panel in known.items()}
+        known = {name: panel.in_short() for name, panel in in_full.items()}
     numbers = {name: known[name].trials if trials is None else trials for name in known}
     expected = {name: known[name].seconds * numbers[name] / known[name].trials for name in known}
     parts: dict[str, Callable[[], Any]] = {}
@@ -92,13 +93,12 @@ def reproduce(
             parts[name] = partial(run_all, problems.catalogue(quick=True), out=out, seed=seed)
             continue
         given: Any = {"trials": numbers[name], "seed": seed, "out": out}
-        # Quick or not, what is there in full is not replaced by less.
-        summary = results.finished(known[name], **given) or results.finished(
-            PANELS[name], trials=PANELS[name].trials, seed=seed, out=out
-        )
+        # Quick or not, what is there in full or with more trials is not replaced by less.
+        summary = results.finished(known[name], **given) or results.finished(in_full[name], **given)
         if summary is not None:
             shown(Stored(out), name)  # or say that it was changed
-            console.print(f"Panel {name} is in {out / name} already.")
+            more = f", with {summary['trials']} trials instead of {numbers[name]}"
+            console.print(f"Panel {name} is in {out / name} already{more * (summary['trials'] > numbers[name])}.")
             _print_part(console, name, summary)
             continue
         if why := results.why_again(known[name], **given):

@@ -8,8 +8,10 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from albatross import checks
+from albatross import checks, own_files
+from albatross.compiling import parameters_type
 from albatross.policies.catalogue import CATALOGUE
+from albatross.protocol import init
 
 _LONGEST = 10_000  # characters of a policy or a problem in words
 
@@ -43,12 +45,13 @@ def split_names(text: str) -> list[str]:
     return [name for name in names if name]
 
 
-def build(text: str, known: Mapping[str, Any]) -> Any:
+def build(text: str, known: Mapping[str, Any], *, files: bool = False) -> Any:
     """Make a policy from its name in the catalogue and, in parentheses, its non-default parameters.
 
     `known` supplies what the problem provides (sigma, norm_bound) for parameters that the text leaves out. A parameter
     that is itself a policy, or a tuple of policies, is written with class names: `ed2rb(bases=(LinUCB(),
-    UCB(scale=0.5)))`.
+    UCB(scale=0.5)))`. With `files`, a policy may be `my_file.py:MyPolicy`: this runs the file, so the text must come
+    from somebody who may run programs here.
 
     >>> build("ucb(scale=0.5)", {"sigma": 0.7})
     UCB(sigma=0.7, delta=0.1, form='appendix', scale=0.5, ties='random')
@@ -58,9 +61,12 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
         if "oracle" not in known:
             raise ValueError("there is no oracle here: oracles exist only in `albatross compare`")
         return known["oracle"](lambda like, **more: build(like + text.removeprefix("oracle"), {**known, **more}))
-    if name not in CATALOGUE:
+    if files and own_files.is_own(name):
+        kind = own_files.find_class(name, "policy", is_policy_class)
+    elif name in CATALOGUE:
+        kind = CATALOGUE[name].policy
+    else:
         raise ValueError(f"there is no policy {checks.shown(name)}{_instead(name)}")
-    kind = CATALOGUE[name].policy
     given: dict[str, Any] = {}
     if rest:
         try:
@@ -68,6 +74,19 @@ def build(text: str, known: Mapping[str, Any]) -> Any:
         except Unreadable:
             raise ValueError(f"cannot read {checks.shown(text)}: write it as {name}(parameter=value, ...)") from None
     return _make(name, kind, given, known)
+
+
+def is_policy_class(kind: type) -> bool:
+    """Return whether instances of a class are policies: it declares its parameters, and `init` is registered for it."""
+    declared = dataclasses.is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_field_defaults"))
+    return declared and init.dispatch(parameters_type(kind)) is not init.dispatch(object)
+
+
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Return the parameters of a policy with their defaults; MISSING if there is none."""
+    if dataclasses.is_dataclass(kind):
+        return {field.name: field.default for field in dataclasses.fields(kind)}
+    return {name: kind._field_defaults.get(name, dataclasses.MISSING) for name in kind._fields}
 
 
 def _instead(name: str) -> str:
@@ -85,19 +104,21 @@ def _instead(name: str) -> str:
 
 
 def _make(name: str, kind: type, given: Mapping[str, Any], known: Mapping[str, Any]) -> Any:
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    unknown = sorted(set(given) - set(fields))
+    defaults = _defaults(kind)
+    unknown = sorted(set(given) - set(defaults))
     if unknown:
-        raise ValueError(f"{name} has no parameter {unknown[0]!r}; it has {', '.join(fields) or 'none'}")
-    filled = {key: value for key, value in known.items() if key in fields and fields[key].default is not None}
+        raise ValueError(f"{name} has no parameter {unknown[0]!r}; it has {', '.join(defaults) or 'none'}")
+    filled = {key: value for key, value in known.items() if key in defaults and defaults[key] is not None}
     missing = [
-        key for key, field in fields.items() if field.default is dataclasses.MISSING and key not in {**filled, **given}
+        key for key, value in defaults.items() if value is dataclasses.MISSING and key not in {**filled, **given}
     ]
     if missing:
         raise ValueError(f"{name} needs {missing[0]!r}: write {name}({missing[0]}=...)")
     try:
         return kind(**{**filled, **given})
-    except (TypeError, OverflowError) as error:  # a number too large for a float, say
+    except ValueError:
+        raise
+    except Exception as error:  # a number too large for a float, say; a user's own class may raise anything
         raise ValueError(f"cannot make {name} of these parameters: {error}") from None
 
 

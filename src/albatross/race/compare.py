@@ -11,6 +11,7 @@ import numpy as np
 
 from albatross import environments, policies
 from albatross.intervals import margin
+from albatross.race import problems
 from albatross.runs import Run
 
 
@@ -73,6 +74,14 @@ def nested(*, arms: int, dims: tuple[int, ...], true_dim: int, theta_norm: float
         },
         "alb-dim-finite(inner='linucb'),linucb,mod-cb," + "corral,ed2rb," * (len(env.dims) > 1) + "oracle",
     )
+
+
+def in_words(text: str, problem: problems.Problem) -> Problem:
+    """Return the problem of a text, without an oracle: nothing is known of its true parameters."""
+    known = problems.given_to_policies(problem)
+    on_ball = isinstance(problem.env, environments.Ball)
+    usual = "albatross-dim,alb-dim,ball-oful,ball-lints" if on_ball else "albatross,alb-norm,lints,greedy"
+    return Problem(problem.env, text, known, usual)
 
 
 def _likely_range(bias_variance: float, theta_norm: float, noise_sd: float) -> tuple[float, float]:

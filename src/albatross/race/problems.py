@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks, environments, policies
+from albatross import checks, environments, own_files, policies
 from albatross.environments import Ball, FixedArms, Mixture
 from albatross.policies import in_words
-from albatross.protocol import on_ball
+from albatross.protocol import begin, on_ball
 
 _SD = 0.5**0.5
 _BOUND = 10.0  # on the norm, for those who ask
@@ -127,19 +127,30 @@ def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[st
     written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
-    sigma = problem.given_sigma * problem.env.noise_sd or _LEAST  # without noise, a little
-    known: dict[str, Any] = {
-        "sigma": sigma,
+    known = given_to_policies(problem)
+    built = {name: in_words.build(text, known, files=True) for name, text in written.items()}
+    return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
+
+
+def given_to_policies(problem: Problem) -> dict[str, Any]:
+    """Return the keywords that policies get if they ask for them.
+
+    The noise level is that of the environment; if a user's own has no `noise_sd`, policies keep their defaults.
+    """
+    noise_sd = getattr(problem.env, "noise_sd", None)
+    level: dict[str, Any] = (
+        {} if noise_sd is None else {"sigma": problem.given_sigma * noise_sd or _LEAST}
+    )  # without noise, a little
+    return {
+        **level,
         "norm_bound": 1.0 if isinstance(problem.env, Ball) else _BOUND,
         "biases": problem.biases,
         "bases": (
-            policies.LinTS(sigma=sigma, biases=problem.biases),
+            policies.LinTS(biases=problem.biases, **level),
             policies.Greedy(biases=problem.biases),
-            policies.UCB(sigma=sigma),
+            policies.UCB(**level),
         ),
     }
-    built = {name: in_words.build(text, known) for name, text in written.items()}
-    return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
 
 
 def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
@@ -154,13 +165,18 @@ def own_families(texts: Iterable[str]) -> dict[str, dict[str, Problem]]:
 def read_problem(text: str) -> Problem:
     """Parse a problem: an environment with its parameters, and optionally a horizon.
 
+    The environment may be one of a user's own file, `my_file.py:MyEnv(speed=0.1)`, which is run.
+
     >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
     500
     """
-    kinds = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
+    kinds: dict[str, Any] = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
     name, rest = in_words.call_parts(text)
+    own = own_files.is_own(name)
     try:
-        kind, given = kinds[name], in_words.keywords(rest, in_words.literal)
+        if own:
+            kinds[name] = own_files.find_class(name, "environment", _is_environment_class)
+        kind, given = kinds[name], in_words.keywords(rest or ")" * own, in_words.literal)
     except (KeyError, in_words.Unreadable):
         raise ValueError(
             f"cannot read {checks.shown(text)}: write an environment ({', '.join(kinds)}) with its parameters, as in "
@@ -169,9 +185,17 @@ def read_problem(text: str) -> Problem:
     horizon = given.pop("horizon", 5_000)
     try:
         env = kind(**given)
-    except (TypeError, OverflowError) as error:  # a number too large for a float, say
+    except ValueError:
+        raise
+    except Exception as error:  # a number too large for a float, say; a user's own class may raise anything
         raise ValueError(f"{checks.shown(text)}: {error}") from None
-    return Problem(env, horizon, quick=True, biases=isinstance(env, Mixture))
+    for size in ("n_arms", "dim"):
+        checks.whole(f"{size} of {name}", getattr(env, size, None), least=1)
+    return Problem(env, horizon, quick=True, biases=own or isinstance(env, Mixture))
+
+
+def _is_environment_class(kind: type) -> bool:
+    return begin.dispatch(kind) is not begin.dispatch(object)
 
 
 def catalogue(*, quick: bool) -> dict[str, dict[str, Problem]]:

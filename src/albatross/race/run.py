@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import simulate
+from albatross import own_files, simulate
+from albatross.closure import is_ours
 from albatross.race.problems import Problem, contenders
 from albatross.race.standings import Raced, Standing, standings
 from albatross.runs import Run
@@ -43,7 +44,6 @@ def run(
     """Run all problems; one that the same code has already stored is not run again."""
     folder = out / "race"
     check_ours(out, [folder.name])
-    folder.mkdir(parents=True, exist_ok=True)
     chosen = None if chosen is None else list(chosen)
     found = {}
     for number, (name, problem) in enumerate(problems.items(), 1):
@@ -66,6 +66,7 @@ def run(
         if raced is None:
             announce(f"{number} of {len(problems)}: {name}")
             raced = race(problem, racers, signed(wanted), seed=seed)
+            folder.mkdir(parents=True, exist_ok=True)
             _write(path, raced.stored())
         found[name] = raced
     return found
@@ -99,13 +100,19 @@ def run_all(
 
 
 def sources(env: Any, racers: Mapping[str, Any]) -> list[str]:
-    """Return the modules that compute a race: the simulation, the environment, and all policies with their parts."""
-    return sorted({simulate.__module__, *_homes((env, *racers.values()))})
+    """Return the modules that compute a race: the simulation, the environment, and all policies with their parts.
+
+    If any is of a user's own, all loaded files count: verbs may be registered in another one than their class.
+    """
+    homes = _homes((env, *racers.values()))
+    files = [] if all(map(is_ours, homes)) else own_files.loaded()
+    return sorted({simulate.__module__, *homes, *files})
 
 
 def _homes(part: Any) -> set[str]:
     if isinstance(part, tuple):
-        return set().union(*map(_homes, part))
+        own = {type(part).__module__} if hasattr(part, "_fields") else set()
+        return own.union(*map(_homes, part))
     if not is_dataclass(part):
         return set()
     return {type(part).__module__}.union(*map(_homes, vars(part).values()))
