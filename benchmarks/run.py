@@ -12,12 +12,13 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from albatross import Agent, Fleet, environments, policies, simulate
+from albatross import Agent, Fleet, Flock, environments, policies, simulate
+from albatross.features import Category, Features, Number
 from albatross.linalg.eigen import rank_one_update
 from plain_numpy import PlainAlbatross, PlainLinUCB, PlainOFULPlus
 from slow_sup_lin import SlowSup
@@ -28,14 +29,14 @@ ENV = environments.Mixture(n_arms=N_ARMS, dim=DIM, theta_norm=1.0, noise_sd=SIGM
 OFUL_PLUS = policies.OFULPlus(norm_bound=10.0, sigma=SIGMA, horizon=ROUNDS)
 
 
-def best(work: Callable[[], object]) -> float:
+def best(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """Seconds of the fastest of some repeats, after one that is not counted."""
     work()
     times = []
     for _ in range(REPEATS):
-        begun = time.perf_counter()
+        begun = clock()
         work()
-        times.append(time.perf_counter() - begun)
+        times.append(clock() - begun)
     return min(times)
 
 
@@ -162,6 +163,128 @@ def fleet_ratios() -> list[tuple[str, float, float, str]]:
     return found
 
 
+def encoding_ratios() -> list[tuple[str, float, float, str]]:
+    """CPU time to encode an offer of 50 arms with 6 features, against collecting 300 given numbers in an array."""
+    rng = np.random.default_rng(0)
+    schema = {
+        "topic": Category(values=["sport", "politics", "art", "science"]),
+        "kind": Category(values=["text", "video"]),
+        "site": Category(buckets=8),
+        "age": Number(mean=12.0, sd=6.0),
+        "words": Number(mean=500.0, sd=200.0),
+        "score": Number(),
+    }
+    arms = [
+        {
+            "topic": str(rng.choice(schema["topic"].values)),
+            "kind": str(rng.choice(schema["kind"].values)),
+            "site": f"{rng.integers(30)}.example",
+            "age": rng.uniform(0.0, 48.0),
+            "words": int(rng.integers(100, 2_000)),
+            "score": rng.standard_normal(),
+        }
+        for _ in range(50)
+    ]
+    features = Features(schema)
+    numbers = [dict(zip(schema, rng.standard_normal(6).tolist(), strict=True)) for _ in range(50)]
+
+    def encode() -> object:
+        return features.encode(None, arms)
+
+    def collect() -> object:
+        return np.array([[arm[name] for name in schema] for arm in numbers])
+
+    def microseconds(work: Callable[[], object]) -> float:
+        """CPU time of a call in the fastest of many short stretches."""
+        stretches = []
+        for _ in range(200):
+            begun = time.process_time()
+            for _ in range(50):
+                work()
+            stretches.append(time.process_time() - begun)
+        return 1e6 * min(stretches) / 50
+
+    encoded, collected = microseconds(encode), microseconds(collect)
+    return [
+        ("encode 50 arms with 6 features, CPU time against collecting 300 numbers", encoded / collected, 1.5, "<="),
+        ("CPU microseconds of encoding 50 arms with 6 features", encoded, 40.0, "<="),
+    ]
+
+
+def named_fleet_ratios() -> list[tuple[str, float, float, str]]:
+    """Users by name at K = 10 and d = 16: newcomers, rows as bytes, and single events against those of a batch."""
+    n_users, n_arms, dim = 1_000, 10, 16
+    contexts = np.random.default_rng(0).standard_normal((n_users, n_arms, dim))
+    names, found = [f"user {i}" for i in range(n_users)], []
+    for policy in (policies.LinTS(), policies.Albatross()):
+        name, agent = type(policy).__name__, Agent(policy, n_arms=n_arms, dim=dim, seed=0)
+        fleet = Fleet(policy, users=names, arms=[f"arm {i}" for i in range(n_arms)], dim=dim, seed=0)
+        crowd, days = Fleet(policy, users=[], n_arms=n_arms, dim=dim, seed=0), iter(range(1_000))
+
+        def newcomers(crowd: Fleet = crowd, days: Iterator[int] = days) -> None:
+            day = next(days)
+            crowd.admit([f"{day} {user}" for user in names])
+
+        def each(work: Callable[[], object], times: int = 1_000) -> float:
+            """CPU seconds of one call."""
+            return best(lambda: [work() for _ in range(times)], time.process_time) / times
+
+        row = fleet.row("user 3")
+        batch = each(lambda fleet=fleet: fleet.select(names, contexts), 3) / n_users
+        single = each(lambda fleet=fleet: fleet.select(["user 3"], contexts[:1]))
+        decision = each(lambda agent=agent: agent.select(contexts[0]))
+        written = each(lambda fleet=fleet: fleet.row("user 3"))
+        read = each(lambda fleet=fleet, row=row: fleet.put("user 3", row))
+        found += [
+            (f"CPU microseconds per newcomer of a fleet: {name}", 1e6 * each(newcomers, 1) / n_users, 10.0, "<="),
+            (f"a fleet's single event against one of a batch: {name}", single / batch, 20.0, "<="),
+            (f"a fleet's single event against an agent's decision: {name}", single / decision, 3.0, "<="),
+            (f"a row written and read against an agent's decision: {name}", (written + read) / decision, 3.0, "<="),
+        ]
+    return found
+
+
+def flock_ratios() -> list[tuple[str, float, float, str]]:
+    """A flock against a fleet of Albatross, K = 10, d = 16, 20 events a user; memory of users who come rarely."""
+    n_users, n_arms, dim, rng = 400, 10, 16, np.random.default_rng(0)
+    thetas = 1.5 * rng.standard_normal((n_users, dim)) / dim**0.5
+    seconds = {}
+    for kind in (Fleet, Flock):
+        for repeat in range(2):  # the first one compiles
+            users = kind(n_users=n_users, n_arms=n_arms, dim=dim, seed=0)
+            draws, begun = np.random.default_rng(repeat), time.process_time()
+            for _ in range(20):
+                everybody = draws.permutation(n_users)
+                for some in np.split(everybody, 4):
+                    choices = users.select(some, draws.standard_normal((some.size, n_arms, dim)))
+                    means = np.einsum("md,md->m", choices.actions, thetas[some])
+                    users.update(choices, means + draws.standard_normal(some.size))
+            seconds[kind] = time.process_time() - begun
+    n_users, flock = 20_000, Flock(n_users=20_000, n_arms=n_arms, dim=dim, looks=False, seed=0)
+    visits = 1.0 / np.arange(1, n_users + 1)
+    for _ in range(16):
+        some = rng.choice(n_users, 10_000, p=visits / visits.sum())
+        choices = flock.record(some, rng.integers(n_arms, size=10_000), rng.standard_normal((10_000, dim)))
+        flock.update(choices, rng.standard_normal(10_000))
+    memory = flock._crowd.state.memory
+    triangle = memory.triangles[0].nbytes + memory.sides[0].nbytes
+    return [
+        (
+            "CPU per event of a flock against a fleet of Albatross, 20 events a user",
+            seconds[Flock] / seconds[Fleet],
+            1.0,
+            "<=",
+        ),
+        (
+            "bytes per user of a flock, 20,000 users with Zipf activity, 8 events each",
+            flock.nbytes / n_users,
+            1_000,
+            "<=",
+        ),
+        ("bytes of sums of an active user of a flock", triangle, 3_072, "<="),
+    ]
+
+
 def eigenbasis_ratios() -> list[tuple[str, float, float, str]]:
     """A rank-one update of V's eigenbasis, with the two vectors that a simulation carries, against a fresh eigh."""
     found = []
@@ -252,6 +375,9 @@ MEASURES = (
     agent_ratios,
     flagship_ratios,
     fleet_ratios,
+    encoding_ratios,
+    named_fleet_ratios,
+    flock_ratios,
     eigenbasis_ratios,
     staged_ratios,
     memory_ratio,

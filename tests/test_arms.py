@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from stepping import same_state, state_of
 from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
 
-from albatross import Agent, policies
-from albatross import agent as agent_module
+from albatross import Agent, Fleet, policies
+from albatross import recipe as recipe_module
+from albatross.protocol import fold_arm, init, open_arm, resolve
+from albatross.states import leaves
 
 NAMES = ["sport", "politics", "art", "science", "travel", "food", "chess"]
 # An arm that is there, though never eligible, enters these by definition.
 COUNTS_ALL_ARMS = {
     "eb-ucb": "its bound covers the biases of all arms",
     "na-oful": "its ridge counts the parameters",
-    "successive-rejects": "its phases are planned for all arms",
     "oful-plus": "T~ is the horizon less the number of arms",
     "oful-plus-appendix": "T~ is the horizon less the number of arms",
     "osom": "T~ is the horizon less the number of arms",
@@ -29,6 +32,7 @@ COUNTS_ALL_ARMS = {
     "ed2rb": "OSOM is a base",
 }
 NAMED = [name for name in VARIANTS if name not in ON_THE_BALL]
+CHANGING = [name for name in NAMED if name != "successive-rejects"]  # which refuses to change its arms
 
 
 def fixed_width(name):
@@ -36,7 +40,7 @@ def fixed_width(name):
     return name.startswith(("sup-lin", "alb-dim-finite", "mod-cb"))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMED if name not in COUNTS_ALL_ARMS and not fixed_width(name)])
+@pytest.mark.parametrize("name", [name for name in CHANGING if name not in COUNTS_ALL_ARMS and not fixed_width(name)])
 def test_an_arm_that_is_added_equals_one_that_was_there_and_never_eligible(name):
     policy = VARIANTS[name]
     if hasattr(policy, "ties"):
@@ -63,7 +67,7 @@ def test_an_arm_that_is_added_equals_one_that_was_there_and_never_eligible(name)
     assert grown.diagnostics()["pulls"] == there.diagnostics()["pulls"]
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", CHANGING)
 def test_every_policy_plays_on_while_arms_come_and_go(name, tmp_path):
     if name.startswith(("sup-lin", "alb-dim-finite")):
         pytest.skip("its horizon is short")
@@ -149,6 +153,56 @@ def test_rewards_of_a_retired_arm_are_still_learnt_and_hold_its_slot():
     assert agent._arms.slot("d") == 0
 
 
+@pytest.mark.parametrize(
+    "over",
+    [
+        lambda *bases: policies.Corral(bases=bases, horizon=100),
+        lambda base, _: policies.FirstFeatures(policy=base, dim=2),
+    ],
+)
+def test_a_policy_over_others_folds_and_opens_their_arms(over):
+    """Otherwise the bias of a retired arm stays in sums of the base, and a new arm has a weight that no arm has."""
+    base = policies.NAOFUL(sigma=0.1)
+    alone, above = (resolve(each, 3, 2, None) for each in (base, over(base, policies.LinUCB())))
+    states = [init(each, 3, 2, np.random.default_rng(0)) for each in (alone, above)]
+    inner = states[1].inner if hasattr(states[1], "inner") else states[1].record.states[0]
+    for state in (states[0], inner):
+        state.fit.weight[1], state.sums.pulls[1] = 7.0, 7.0
+    for parameters, state in zip((alone, above), states, strict=True):
+        fold_arm(parameters, state, 1)
+        open_arm(parameters, state, 1)
+    assert states[0].fit.log_det[0] != 0.0
+    assert states[0].fit.weight[1] != 7.0
+    for (name, wanted), (_, found) in zip(leaves(states[0]), leaves(inner), strict=True):
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        policies.SuccessiveRejects(horizon=60),
+        policies.FirstFeatures(policy=policies.SuccessiveRejects(horizon=60), dim=1),
+        policies.Corral(bases=(policies.LinUCB(), policies.SuccessiveRejects(horizon=60)), horizon=60),
+    ],
+)
+def test_arms_of_a_policy_for_a_fixed_set_are_not_changed(policy):
+    agent = Agent(policy, arms=["a", "b", "c"], dim=1, seed=0)
+    before = state_of(agent)
+    for change, name in ((agent.add_arm, "d"), (agent.retire_arm, "a"), (agent.reset_arm, "a")):
+        with pytest.raises(ValueError, match="SuccessiveRejects is for a fixed set of arms: make a new agent"):
+            change(name)
+    assert agent.arms == ["a", "b", "c"]
+    assert same_state(before, state_of(agent))
+
+
+def test_arms_of_a_fleet_are_not_changed_either():
+    fleet = Fleet(policies.SuccessiveRejects(), users=["anna"], arms=["a", "b", "c"], dim=1, horizon=60, seed=0)
+    for change, name in ((fleet.add_arm, "d"), (fleet.retire_arm, "a"), (fleet.reset_arm, "a")):
+        with pytest.raises(ValueError, match="fixed set of arms: make a new agent or fleet for other arms"):
+            change(name)
+    assert fleet.arms == ["a", "b", "c"]
+
+
 # ------------------------------------------------------------------------------------------------- rows of several arms
 
 
@@ -194,6 +248,48 @@ def test_ranking_gives_a_decision_for_every_place():
         agent.update(decision, 1.0)
     with pytest.raises(ValueError, match="k must be at most the 2 eligible rows, not 3"):
         agent.rank(rng.standard_normal((7, 2)), k=3, eligible=["art", "food"])
+
+
+@pytest.mark.parametrize("policy", [policies.LinUCB(biases=False), policies.Albatross(biases=False)])
+def test_rows_that_pass_need_no_arms(policy, tmp_path):
+    agent, rng, theta = Agent(policy, arms="passing", dim=2, seed=0), np.random.default_rng(0), np.array([1.0, -1.0])
+    agent.warm_start(rng.standard_normal((5, 2)), None, rng.standard_normal(5))
+    for t in range(200):
+        contexts = rng.standard_normal((int(rng.integers(1, 6)), 2))
+        decision = agent.select(contexts)
+        assert decision.arm is None
+        np.testing.assert_array_equal(decision.action, contexts[decision.row])
+        agent.update(decision, float(decision.action @ theta + 0.1 * rng.standard_normal()))
+        if t == 100:
+            agent.save(tmp_path / "agent")
+            agent = Agent.load(tmp_path / "agent")
+    np.testing.assert_allclose(agent.diagnostics()["theta_hat"], theta, atol=0.1)
+    contexts = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, -3.0]])
+    assert [decision.row for decision in agent.rank(contexts, 2, eligible=[0, 1])] == [1, 0]
+    assert agent.explain(contexts).arms == [0, 1, 2]
+    assert (agent.arms, agent.propensity(contexts).tolist()) == ([], [0.0, 0.0, 1.0])
+    for call, message in (
+        (
+            lambda: Agent(policies.LinUCB(), arms="passing", dim=2),
+            "give a policy like LinUCB.biases=False., not LinUCB",
+        ),
+        (lambda: Agent(policies.UCB(), arms="passing", dim=2), "give a policy like LinUCB.biases=False., not UCB"),
+        (lambda: agent.select(contexts, arms=[0, 0, 0]), "belong to no arms"),
+        (lambda: agent.select(contexts[0]), r"contexts must have shape .any, 2."),
+        (lambda: agent.select(contexts[:0]), "one row at least"),
+        (lambda: agent.select(contexts[:, :1]), "1 features per arm, but this agent has dim=2"),
+        (lambda: agent.add_arm("a"), "have no names"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_pending_decisions_for_rows_that_passed_say_nothing_about_others():
+    burst, single = (Agent(policies.Albatross(biases=False), arms="passing", dim=2, seed=0) for _ in range(2))
+    contexts = np.random.default_rng(0).standard_normal((4, 2))
+    for _ in range(3):
+        burst.select(contexts[:2])
+    assert burst.select(contexts[2:]).width == single.select(contexts[2:]).width
 
 
 # ---------------------------------------------------------------------------------------------- floor and explanations
@@ -243,6 +339,61 @@ def test_an_explanation_adds_up_and_names_features():
         Agent(policies.Uniform(), n_arms=2, dim=1).explain([[1.0], [2.0]])
 
 
+def test_many_new_arms_do_not_shrink_the_confidence_set_of_naoful():
+    agent, rng = Agent(policies.NAOFUL(sigma=0.5), arms=["a", "b"], dim=2, seed=0), np.random.default_rng(0)
+    for _ in range(30):
+        decision = agent.select(rng.standard_normal((2, 2)))
+        agent.update(decision, rng.standard_normal())
+    before = agent._state.fit.log_det[0]
+    for number in range(20):
+        agent.add_arm(f"arm {number}")
+    assert agent._state.fit.log_det[0] == before
+    assert np.isfinite(agent.select(rng.standard_normal((22, 2))).width)
+
+
+def test_a_decision_is_explained_by_its_own_row():
+    agent = Agent(policies.LinUCB(), arms=["a", "b"], dim=2, seed=0)
+    decision = agent.select([[1.0, 2.0], [3.0, 4.0]])
+    agent.update(decision, 1.0)
+    found = agent.explain(decision)
+    assert (found.arms, found.runner_up) == ([decision.arm], None)
+    assert found.means[0] == agent.explain(decision.action[None], arms=[decision.arm]).means[0]
+    with pytest.raises(ValueError, match="has its arm"):
+        agent.explain(decision, eligible=["a"])
+
+
+@pytest.mark.parametrize(
+    "policy", [policies.UCB(sigma=0.1), policies.UCB1(), policies.SuccessiveRejects(horizon=60)], ids=str
+)
+def test_policies_that_ignore_contexts_are_explained_by_the_means_of_the_arms(policy):
+    agent = Agent(policy, arms=["a", "b", "c", "d"], dim=1, seed=0)
+    agent.warm_start(np.zeros((6, 1)), ["a", "b", "c"] * 2, [1.0, 2.0, 4.0] * 2)
+    found = agent.explain(np.zeros((3, 1)), arms=["c", "a", "b"])
+    assert found.means.tolist() == [4.0, 1.0, 2.0]
+    difference = found.means[found.best] - found.means[found.runner_up]
+    assert found.contributions == [("bias", difference)]
+    assert np.isnan(agent.explain(np.zeros((4, 1))).means[3])
+
+
+def test_an_arm_that_comes_while_propensities_are_estimated_waits(monkeypatch):
+    agent = Agent(policies.LinTS(), arms=["a", "b"], dim=2, seed=0)
+    adding = threading.Thread(target=lambda: [agent.add_arm(name) for name in NAMES])
+    drawn_by = np.random.default_rng
+
+    class Drawing:
+        def standard_normal(self, size):
+            monkeypatch.undo()
+            adding.start()
+            adding.join(0.3)
+            return drawn_by(0).standard_normal(size)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda *_: Drawing())
+    assert agent.propensity(np.zeros(2), draws=20).size == 2
+    adding.join(60.0)
+    assert agent.n_arms == 2 + len(NAMES)
+    assert agent.propensity(np.zeros(2), draws=20).size == agent.n_arms
+
+
 @pytest.mark.parametrize(
     ("change", "lacking"), [("add_arm", "widened"), ("add_arm", "open_arm"), ("reset_arm", "clear_arm")]
 )
@@ -257,9 +408,10 @@ def test_an_arm_that_memory_is_lacking_for_changes_nothing(monkeypatch, change, 
     def out_of_memory(*_):
         raise MemoryError
 
+    out_of_memory.dispatch = lambda _: object()  # as a verb that is registered for the policy
     before = state_of(agent)
     with monkeypatch.context() as patch:
-        patch.setattr(agent_module, lacking, out_of_memory)
+        patch.setattr(recipe_module, lacking, out_of_memory)
         with pytest.raises(MemoryError):
             getattr(agent, change)("c" if change == "add_arm" else "a")
     assert same_state(before, state_of(agent))
@@ -290,6 +442,8 @@ def test_wrong_names_are_refused_and_change_nothing(tmp_path):
         (lambda: agent.select(contexts, eligible=["a", "a"]), "lists an arm twice"),
         (lambda: agent.select(contexts, eligible=[]), "at least one arm must be eligible"),
         (lambda: agent.select(contexts, eligible="a"), "eligible must be a list of arms"),
+        (lambda: agent.select(contexts, eligible=np.array("a")), "eligible must be a list of arms"),
+        (lambda: agent.select(contexts, arms=np.array("a")), "arms must be a list of names"),
         (lambda: agent.select(contexts, arms=["a", "b", "c"]), "there is no arm 'c'"),
         (lambda: agent.select(contexts, arms=["a", "b"]), "contexts have 3 rows"),
         (lambda: agent.select(contexts, arms=[]), "arms is empty"),
@@ -309,3 +463,12 @@ def test_wrong_names_are_refused_and_change_nothing(tmp_path):
     assert all(np.array_equal(array, before[key]) for key, array in state_of(agent).items())
     agent.save(tmp_path / "agent")
     assert Agent.load(tmp_path / "agent").arms == [3]
+
+
+def test_a_truth_value_is_not_the_arm_1():
+    agent = Agent(policies.LinUCB(), arms=[0, 1, "a"], dim=1, seed=0)
+    with pytest.raises(ValueError, match="there is no arm True: the arms are 0, 1, 'a'"):
+        agent.select(np.zeros((3, 1)), eligible=["a", True])
+    with pytest.raises(ValueError, match=r"there is no arm (np\.)?False_?"):
+        agent.retire_arm(np.False_)
+    assert agent.select(np.zeros((3, 1)), eligible=[False, True, False]).arm == 1

@@ -78,12 +78,15 @@ def test_albatross_cache_names_the_folder(home, tmp_path, monkeypatch):
     assert cache.private_folder("one") is None
 
 
-def test_a_relative_cache_home_is_ignored(tmp_path, monkeypatch):
+def test_a_relative_folder_is_ignored_and_the_users_own_setting_with_a_warning(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
-    monkeypatch.setenv("ALBATROSS_CACHE", "there")
+    monkeypatch.setenv("ALBATROSS_CACHE", "")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache.private_folder("one") == tmp_path / "home" / ".cache" / "albatross" / "one"
+    monkeypatch.setenv("ALBATROSS_CACHE", "there")
+    with pytest.warns(UserWarning, match="ALBATROSS_CACHE must be an absolute path, not 'there': it is ignored"):
+        assert cache.private_folder("one") == tmp_path / "home" / ".cache" / "albatross" / "one"
     assert not (tmp_path / "here").exists()
     assert not (tmp_path / "there").exists()
 

@@ -22,7 +22,10 @@ def new_fleet(policy=ALB_NORM, **sizes):
 
 
 def learnt(fleet):
-    return [fleet.diagnostics(user) for user in range(fleet.n_users)]
+    """What the policy knows of every user, without the counts of decisions."""
+    counted = {"pending", "decisions"}
+    every = (fleet.diagnostics(user) for user in range(fleet.n_users))
+    return [{key: value for key, value in found.items() if key not in counted} for found in every]
 
 
 def play(fleet, rng, batches, size=6):
@@ -125,6 +128,8 @@ def test_only_eligible_arms_are_chosen():
         fleet.update(choices, rng.standard_normal(USERS))
     shared = fleet.select([0, 1], np.zeros((2, K, D)), eligible=[False, False, True, False, False])
     assert shared.arms.tolist() == [2, 2]
+    listed = fleet.select([0, 1], np.zeros((2, K, D)), eligible=[[3], (4,)])
+    assert listed.arms.tolist() == [3, 4]
 
 
 def test_the_seed_fixes_everything():
@@ -216,7 +221,7 @@ def test_threads_take_turns():
     for thread in threads:
         thread.join()
     assert sum(found["pulls"].sum() for found in learnt(fleet)) == 50 * USERS + 1
-    assert not fleet._pending.any()
+    assert not fleet._crowd.rows.pending.any()
 
 
 def test_users_may_join_while_others_play():
@@ -236,7 +241,7 @@ def test_users_may_join_while_others_play():
         done.set()
         thread.join()
     assert fleet.diagnostics(0)["pulls"].sum() == fleet.diagnostics(1)["pulls"].sum() == 60
-    assert not fleet._pending.any()
+    assert not fleet._crowd.rows.pending.any()
 
 
 def test_choices_outlive_the_callers_arrays():
@@ -297,9 +302,15 @@ BAD = {
     "NaN": (lambda f: f.select([0], np.full((1, K, D), np.nan)), r"finite, but holds nan at \(0, 0, 0\)"),
     "no eligible arm": (lambda f: f.select([0], CONTEXTS, np.zeros((1, K), bool)), "at least one arm must be eligible"),
     "a mask of numbers": (lambda f: f.select([0], CONTEXTS, [1, 1, 1, 1, 1]), "mask of booleans"),
-    "lists of arms": (
-        lambda f: f.select([0, 1], np.zeros((2, K, D)), [[0, 1], [2]]),
-        r"eligible must be a mask of booleans of shape \(2, 5\) or \(5,\), got \[\[0, 1\], \[2\]\]",
+    "lists of arms for another number of events": (
+        lambda f: f.select([0, 1], np.zeros((2, K, D)), [[0, 1], [2], [3]]),
+        "eligible must list the arms of 2 events, got 3 lists",
+    ),
+    "an unknown arm in a list": (lambda f: f.select([0], CONTEXTS, [[0, 9]]), "arm 9 in eligible is unknown"),
+    "a list of nothing": (lambda f: f.select([0], CONTEXTS, [[]]), "at least one arm must be eligible"),
+    "eligible words": (
+        lambda f: f.select([0], CONTEXTS, "all"),
+        r"mask of booleans of shape \(1, 5\) or \(5,\), or lists",
     ),
     "a reward too many": (lambda f: f.update(f.select([0], CONTEXTS), [1.0, 2.0]), r"rewards must have shape \(1,\)"),
     "an infinite reward": (lambda f: f.update(f.select([0], CONTEXTS), [np.inf]), "rewards must be finite"),

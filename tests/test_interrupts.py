@@ -57,7 +57,7 @@ def test_a_fleet_loses_and_repeats_nothing(interrupted_often):
     fleet.update(fleet.select(users, contexts), rewards)  # compiled
     interrupted_often(lambda: fleet.update(fleet.select(users, contexts), rewards))
     pulls = np.array([fleet.diagnostics(user)["pulls"].sum() for user in users])
-    np.testing.assert_array_equal(fleet._decisions, pulls + fleet._pending.sum(axis=1))
+    np.testing.assert_array_equal(fleet._crowd.rows.decisions, pulls + fleet._crowd.rows.pending.sum(axis=1))
 
 
 def test_arms_come_and_go_whole_or_not_at_all(interrupted_often):

@@ -36,7 +36,7 @@ def sample() -> np.ndarray:
 
 def test_words_are_numpys_sfc64_stream():
     state = words_of(generator(5))
-    drawn = [int(normals._next_word(state)) for _ in range(1_000)]
+    drawn = [int(normals.next_word(state)) for _ in range(1_000)]
     assert drawn == generator(5).bit_generator.random_raw(1_000).tolist()
 
 

@@ -371,6 +371,7 @@ class Reckless(NamedTuple):
     propensity: float = 1.0
     extra: int = 0  # features and tags that there should not be
     missing: int = 0  # features that there should be
+    feature: float = 1.0  # of the action
 
 
 @init.register
@@ -380,7 +381,7 @@ def init_reckless(policy: Reckless, n_arms, dim, rng):
 
 @select.register
 def select_reckless(policy: Reckless, state, offer, noise):
-    action = np.ones(offer.contexts.shape[1] + policy.extra - policy.missing)
+    action = np.full(offer.contexts.shape[1] + policy.extra - policy.missing, policy.feature)
     return Choice(policy.arm, action, policy.score, 0.0, policy.propensity, np.ones(policy.extra))
 
 
@@ -401,7 +402,9 @@ def update_reckless(policy: Reckless, state, choice, reward, n):
         (Reckless(1, np.nan), "Reckless chose arm 1 with score nan"),
         (Reckless(1, 0.0, propensity=5.0), "Reckless chose arm 1 with score 0.0, propensity 5.0"),
         (Reckless(1, 0.0, propensity=-1.0), "Reckless chose arm 1 with score 0.0, propensity -1.0"),
-        (Reckless(1, 0.0, missing=1), "1 features and a tag of 0: needed are .* 2 features"),
+        (Reckless(1, 0.0, missing=1), "1 features and a tag of 0: needed are .* 2 finite features"),
+        (Reckless(1, 0.0, feature=np.nan), "2 features, not all finite, and a tag of 0: needed are .* 2 finite"),
+        (Reckless(1, 0.0, feature=-np.inf), "2 features, not all finite, and a tag of 0"),
     ],
     ids=str,
 )
@@ -420,7 +423,7 @@ def test_a_policy_whose_choice_cannot_be_played_is_named_and_nothing_changes(pol
     assert agent.diagnostics()["decisions"] == made
     with pytest.raises(ValueError, match=message):
         fleet.select([0, 0], np.ones((2, 5, 2)))
-    assert not fleet._pending.any()
+    assert not fleet._crowd.rows.pending.any()
     with pytest.raises(ValueError, match=message):
         simulate(policy, environments.Mixture(n_arms=5, dim=2), horizon=50)
     log = environments.Logged(contexts=np.ones((9, 5, 2)), actions=[0] * 9, rewards=[1] * 9, propensities=[0.2] * 9)
@@ -459,7 +462,7 @@ def test_a_decision_stays_pending_where_the_policy_raises():
 def test_an_action_or_a_tag_of_the_wrong_length_is_refused():
     policy, message = (
         Reckless(1, 0.0, extra=4_000),
-        "4002 features and a tag of 4000: needed .* 2 features and a tag of at most 0",
+        "4002 features and a tag of 4000: needed .* 2 finite features and a tag of at most 0",
     )
     agent, fleet = Agent(policy, n_arms=5, dim=2), Fleet(policy, n_users=1, n_arms=5, dim=2)
     with pytest.raises(ValueError, match=message):

@@ -151,6 +151,13 @@ def test_a_header_with_wrong_entries_is_refused():
             Agent.load(packed(arrays, wrong))
 
 
+def test_names_of_arms_on_the_unit_ball_are_refused():
+    arrays = members(Agent(policies.BallLinTS(), dim=2, seed=0))
+    names = {"arms": {"active": [["a", 0]], "retired": []}, "noise_key": [1, 2]}
+    with pytest.raises(UnreadableFile, match="the unit ball has no arms to name"):
+        Agent.load(packed(arrays, names))
+
+
 def test_a_boolean_that_is_neither_true_nor_false_is_refused():
     policy = policies.RegretBalancing(bases=(policies.UCB(), LINTS))
     arrays = members(played(policy))

@@ -335,6 +335,32 @@ def draw_failing(instance: FailingInstance, chunk, rng):
         array[:] = 0.0
 
 
+@dataclass(frozen=True)
+class Blind:
+    n_arms: int = 2
+    dim: int = 3
+
+
+class BlindInstance:
+    pass
+
+
+@begin.register
+def begin_blind(env: Blind, rng):
+    return BlindInstance()
+
+
+@draw.register
+def draw_blind(instance: BlindInstance, chunk, rng):
+    chunk.contexts[:], chunk.means[:], chunk.noise[:] = 1.0, 0.0, 0.0
+    chunk.contexts[:, :, 2] = np.nan
+
+
+def test_contexts_that_are_not_finite_are_blamed_on_the_environment():
+    with pytest.raises(ValueError, match=r"contexts must be finite, but holds nan at \(0, 2\)"):
+        simulate(UNIFORM, Blind(), horizon=10)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_inside_a_trial_comes_out(workers):
     with pytest.raises(RuntimeError, match="the sensor broke"):

@@ -9,11 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from albatross import Agent, environments, policies
+from albatross import contract, policies
+from albatross.contract import DIM, HORIZON, N_ARMS, SIGMA  # noqa: F401  of all cases
 from albatross.protocol import on_ball
-
-N_ARMS, DIM, HORIZON = 5, 3, 300
-SIGMA = 0.1
 
 _BALL = {"sigma": SIGMA, "horizon": HORIZON}
 # Appendix A's constants are vacuous at this size (that is one of the findings), so its form is tried scaled down.
@@ -98,15 +96,25 @@ SLOW_TO_START = {
 ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}
 
 
+def case(name: str) -> contract.Case:
+    """The policy of this name, and what the contract expects of it."""
+    return contract.Case(
+        VARIANTS[name],
+        easy_problem(name),
+        slow=name in SLOW_TO_START,
+        learns=name != "uniform",
+        explores=name != "greedy",
+    )
+
+
 def new_agent(name, *, seed=None):
     """An agent with the policy of this name."""
-    arms = {} if name in ON_THE_BALL else {"n_arms": N_ARMS}
-    return Agent(VARIANTS[name], dim=DIM, seed=seed, **arms)
+    return case(name).agent(seed)
 
 
 def offered(name, rng):
     """Arguments of `select`: fresh contexts, or nothing on the ball."""
-    return () if name in ON_THE_BALL else (rng.standard_normal((N_ARMS, DIM)),)
+    return case(name).offer(rng)
 
 
 def has_biases(name: str) -> bool:
@@ -116,9 +124,4 @@ def has_biases(name: str) -> bool:
 
 def easy_problem(name: str):
     """One that this policy must solve: arms that differ by their biases, or contexts that say all there is to know."""
-    if name in ON_THE_BALL:
-        return environments.Ball(dim=DIM, theta=[0.8, 0.0, -0.6], noise_sd=SIGMA)
-    if has_biases(name):
-        biases = np.linspace(-1.0, 1.0, N_ARMS)
-        return environments.Mixture(n_arms=N_ARMS, dim=DIM, theta_norm=0.1, noise_sd=SIGMA, biases=biases)
-    return environments.Mixture(n_arms=N_ARMS, dim=DIM, theta_norm=1.0, noise_sd=SIGMA, biases=np.zeros(N_ARMS))
+    return contract.easy_problem(VARIANTS[name], biases=has_biases(name))

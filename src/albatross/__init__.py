@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from albatross.agent import Agent, Decision
     from albatross.features import Features
     from albatross.fleet import Fleet
+    from albatross.flock import Flock
     from albatross.loops import Choices
     from albatross.runs import Run, runs_frame
     from albatross.simulation import simulate
+    from albatross.store.decision_log import LogWriter
 
 __all__ = [
     "Agent",
@@ -24,6 +26,8 @@ __all__ = [
     "Decision",
     "Features",
     "Fleet",
+    "Flock",
+    "LogWriter",
     "Run",
     "bounds",
     "confidence",
@@ -50,6 +54,8 @@ _HOMES = {
     "Decision": "agent",
     "Features": "features",
     "Fleet": "fleet",
+    "Flock": "flock",
+    "LogWriter": "store.decision_log",
     "Run": "runs",
     "plot_regret": "report.figures.compare",
     "runs_frame": "runs",

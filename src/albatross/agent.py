@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from copy import deepcopy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from albatross import checks, policies, saving
-from albatross.arms import Name, NamedArms, NumberedArms, UnitBall
+from albatross.arms import Name, NumberedArms, PassingRows, UnitBall
 from albatross.compiling import first_cause
 from albatross.explaining import Explanation, explain
-from albatross.features import Features
-from albatross.floor import NUMBERS, check_floor, with_floor
+from albatross.features import Features, given_dim
+from albatross.floor import check_floor, with_floor
 from albatross.forks import renew_after_fork
-from albatross.loops import count_choices, decide, learn_log, learn_reward
+from albatross.loops import FLOOR_NUMBERS, count_choices, decide, learn_log, learn_reward
+from albatross.named_arms import NamedArms
 from albatross.noise import NoiseByDecision
 from albatross.notebook import html_table
 from albatross.pending import Pending
@@ -25,19 +27,20 @@ from albatross.picking import row_to_retry
 from albatross.protocol import (
     Offer,
     Policy,
+    check_change_of_arms,
     check_policy,
     check_tags,
     diagnostics,
-    fold_arm,
     init,
     noise_size,
     on_ball,
-    open_arm,
     refuse_choice,
     resolve,
     tag_size,
 )
-from albatross.states import clear_arm, mapped, widened
+from albatross.recipe import Recipe
+from albatross.states import mapped
+from albatross.store.decision_log import LogWriter
 
 
 class Decision(NamedTuple):
@@ -62,7 +65,8 @@ class Agent:
 
     The default policy is `policies.Albatross`, which has nothing to tune. `arms` names the arms, which can be added and
     retired later; `n_arms` only counts them. Without either, the arms are the vectors of the unit ball and the default
-    is `policies.AlbatrossDim`. `features` gives the coordinates their names, and `dim` is then not needed. With
+    is `policies.AlbatrossDim`. With `arms="passing"`, every decision has rows of its own, which belong to no arm; the
+    policy must be one without biases. `features` gives the coordinates their names, and `dim` is then not needed. With
     `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0.
 
     Rewards may arrive late, in any order, or never. At most `max_pending` decisions are kept; beyond that the oldest is
@@ -79,7 +83,7 @@ class Agent:
         self,
         policy: Policy | None = None,
         *,
-        arms: Iterable[Name] | None = None,
+        arms: Iterable[Name] | Literal["passing"] | None = None,
         n_arms: int | None = None,
         dim: int | None = None,
         features: Features | None = None,
@@ -89,8 +93,9 @@ class Agent:
     ) -> None:
         if arms is not None and n_arms is not None:
             raise ValueError("give arms, their names, or n_arms, their number, but not both")
-        named = None if arms is None else NamedArms(arms)
-        n_slots = n_arms if named is None else named.n_slots
+        passing = PassingRows() if isinstance(arms, str) and arms == "passing" else None
+        named = None if arms is None or passing else NamedArms(arms)
+        n_slots = passing.first if passing else n_arms if named is None else named.n_slots
         if policy is None:
             policy = policies.AlbatrossDim() if n_slots is None else policies.Albatross()
         check_policy(policy)
@@ -101,7 +106,10 @@ class Agent:
             n_slots = 1
         if n_slots is None:
             raise ValueError(f"{type(policy).__name__} plays finitely many arms: give arms or n_arms")
-        dim = _dim(dim, features)
+        if passing and getattr(policy, "biases", True):
+            given = type(policy).__name__
+            raise ValueError(f"rows that pass have no bias: give a policy like LinUCB(biases=False), not {given}")
+        dim = given_dim(dim, features)
         checks.whole("n_arms", n_slots, least=1)
         checks.whole("max_pending", max_pending, least=1)
         check_floor(floor)
@@ -114,7 +122,7 @@ class Agent:
         self._parameters = resolve(policy, n_slots, dim, None)
         self._state = init(self._parameters, n_slots, dim, rng)
         self._rng = rng
-        self._arms = named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
+        self._arms = passing or named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
         self._pending = Pending(n_slots, int(max_pending))
         self._set_up()
 
@@ -122,6 +130,7 @@ class Agent:
         self._tag_size, self._no_noise = tag_size(self._parameters), np.empty(0)
         self._learnt = np.zeros(1, np.int64)  # 1 once the policy has learnt a reward
         self._noise_size = noise_size(self._parameters, self._pending.of_arm.size, self.dim)
+        self._log: Any = None  # the LogWriter, if there was one
         self._lock = threading.Lock()
         renew_after_fork(self)
 
@@ -191,6 +200,7 @@ class Agent:
     def _named(self) -> NamedArms:
         if not isinstance(self._arms, NamedArms):
             raise ValueError("the arms of this agent have no names: give them, Agent(arms=[...])")
+        check_change_of_arms(self._parameters)
         return self._arms
 
     def _free_slots(self) -> list[int]:
@@ -198,24 +208,16 @@ class Agent:
 
     def _take(self, arms: NamedArms, slot: int) -> None:
         """Take these arms, one of them new in a slot: clear that of a retired one, or double the number of slots."""
-        parameters, pending, of_arm = self._parameters, self._pending, self._pending.of_arm
-        if slot == of_arm.size:
+        pending, of_arm, had = self._pending, self._pending.of_arm, self._pending.of_arm.size
+        if slot == had:
             of_arm = np.append(of_arm, np.zeros_like(of_arm))  # nothing is offered in slots that are still empty
-            parameters = resolve(self.policy, of_arm.size, self.dim, None)
-            state = widened(self._state, self._fresh(parameters, of_arm.size))
-        else:
-            state = mapped(np.copy, self._state)
-            fold_arm(parameters, state, slot)
-            fresh, wider = (self._fresh(parameters, n_slots) for n_slots in (of_arm.size, of_arm.size + 1))
-            clear_arm(state, fresh, wider, slot)
-        open_arm(parameters, state, slot)
+        recipe, alone = Recipe(self.policy, self.dim, None), mapped(lambda array: array[None], self._state)
+        state = recipe.with_arm(alone, slot, had=had, n_slots=of_arm.size, users=[0])
+        state, parameters = mapped(lambda array: array[0], state), recipe.parameters(of_arm.size)
         size = noise_size(parameters, of_arm.size, self.dim)
         # All or nothing: no calls here, so neither a Ctrl-C nor a lack of memory can come in between.
         self._arms, self._parameters, self._state = arms, parameters, state
         pending.of_arm, self._noise_size = of_arm, size
-
-    def _fresh(self, parameters: Any, n_slots: int) -> Any:
-        return init(parameters, n_slots, self.dim, np.random.default_rng(0))
 
     # ------------------------------------------------------------------------------------- decisions and rewards
 
@@ -224,7 +226,8 @@ class Agent:
 
         `contexts` (K, d) has one row per arm, in the order of `agent.arms`; (d,) is shared by all. `eligible` is a mask
         or a list of arms. With `arms`, contexts may have any number of rows, and `arms` says which arm each belongs to:
-        an outlet may have several articles, or none. On the unit ball, `select()` takes no arguments and chooses a
+        an outlet may have several articles, or none. If rows pass, contexts (n, d) have any number of rows, and
+        `decision.row` says which was chosen. On the unit ball, `select()` takes no arguments and chooses a
         vector, `decision.action`.
         """
         with self._lock:
@@ -248,8 +251,8 @@ class Agent:
 
     def _select(self, contexts: np.ndarray, mask: np.ndarray, slots: np.ndarray) -> Decision:
         z, rewind = self._draw()
-        noise = z[NUMBERS:] if self.floor else z
-        offered = contexts, mask, self._pending.of_arm, slots
+        noise = z[FLOOR_NUMBERS:] if self.floor else z
+        offered = contexts, mask, self._arms.waiting(self._pending.of_arm), slots
         try:
             sound, row, kept = self._decide(self._parameters, self._state, *offered, self._pending.made, noise)
         except SystemError as error:
@@ -257,20 +260,28 @@ class Agent:
         if not sound or kept[5].size > self._tag_size:
             if rewind:
                 self._rng.bit_generator.state = rewind
-            checks.finite_array("contexts", contexts, contexts.shape)
             refuse_choice(self._parameters, self._state, self._offer(contexts, mask, slots), noise)
         if kept[5].size < self._tag_size:  # as a fleet keeps it, and a file
             kept = (*kept[:5], np.append(kept[5], np.zeros(self._tag_size - kept[5].size)))
         if self.floor:
             row, kept = with_floor(self.floor, z, contexts, mask, slots, row, kept)
         arm, action, score, width, propensity, _ = kept
+        if self._logs():
+            eligible = [self._arms.name_of(slot) for slot in slots[mask].tolist()]
+            chosen = {"action": self._arms.name_of(arm), "propensity": propensity}
+            try:
+                self._log.write_decision(self._pending.next_id, **chosen, eligible=eligible, contexts=contexts[mask])
+            except BaseException:  # nothing is decided
+                if rewind:
+                    self._rng.bit_generator.state = rewind
+                raise
         action.flags.writeable = False  # the update will learn from it
         known = propensity if propensity == propensity else None
         return Decision(self._pending.add(kept), self._arms.name_of(arm), action, score, width, known, row)
 
     def _draw(self) -> tuple[np.ndarray, Any]:
         """Return the random numbers of the next decision, and the state of the stream before them, if there is one."""
-        size = self._noise_size + (NUMBERS if self.floor else 0)
+        size = self._noise_size + (FLOOR_NUMBERS if self.floor else 0)
         if not size:
             return self._no_noise, None
         if self._noise is not None:
@@ -279,7 +290,8 @@ class Agent:
         return self._rng.standard_normal(size), before
 
     def _offer(self, contexts: np.ndarray, eligible: np.ndarray, slots: np.ndarray) -> Offer:
-        return Offer(contexts, eligible, self._pending.of_arm, row_to_retry(self._pending.made, eligible), slots)
+        waiting = self._arms.waiting(self._pending.of_arm)
+        return Offer(contexts, eligible, waiting, row_to_retry(self._pending.made, eligible), slots)
 
     def update(self, decision: Decision | str | np.ndarray, reward: float) -> None:
         """Learn from the reward of a decision, given as a `Decision` or its id. Each decision is rewarded once.
@@ -306,6 +318,8 @@ class Agent:
                 if self._learnt[0]:
                     pending.of_arm[kept[0]] -= 1
                     del pending.kept[name]
+            if self._logs():
+                self._log.write_reward(name, reward)
 
     def drop(self, decision: Decision | str) -> None:
         """Discard a decision whose reward will never arrive, given as a `Decision` or its id."""
@@ -314,10 +328,29 @@ class Agent:
             self._pending[name]  # raises if it is not pending
             self._pending.remove(name)
 
+    def log(self, path: str | os.PathLike[str]) -> LogWriter:
+        """Write all decisions and rewards from now on to a CSV or Parquet file, until the returned writer is closed.
+
+        A row holds the decision, the eligible arms with their features, the propensity and the reward: what
+        `albatross evaluate` needs. Its propensities are useful for a deterministic policy with a `floor`.
+        """
+        if isinstance(self._arms, UnitBall):
+            raise ValueError("decisions on the unit ball have no propensities: a log needs finitely many arms")
+        if isinstance(self._arms, PassingRows):
+            raise ValueError("rows that pass have no names: a log needs arms that last, so give arms or n_arms")
+        with self._lock:
+            if self._logs():
+                raise ValueError(f"this agent writes to {self._log.path} already: close that log first")
+            self._log = LogWriter(path)
+            return self._log
+
+    def _logs(self) -> bool:
+        return self._log is not None and not self._log.closed
+
     def warm_start(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Learn from a log: arms (n,), rewards (n,), and contexts (n, d) of the played arms or (n, K, d) of all arms.
 
-        On the unit ball, contexts are the actions (n, d) and arms is None.
+        On the unit ball, contexts are the actions (n, d) and arms is None. If rows pass, arms is None too.
         """
         rewards = checks.finite_array("rewards", rewards, (None,))
         n = rewards.size
@@ -350,12 +383,12 @@ class Agent:
             raise ValueError("propensities are undefined on the unit ball: an action has a density, not a probability")
         checks.whole("draws", draws, least=1)
         checks.seed("seed", seed)
-        draws = draws if self._noise_size else 1
-        checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * draws * self._noise_size, "take fewer")
-        noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
-        with self._lock:
+        with self._lock:  # also while drawing: a new arm may need more noise
             table, mask, slots = self._arms.rows(contexts, eligible, arms, self.dim)
             checks.finite_array("contexts", table, table.shape)
+            draws = draws if self._noise_size else 1
+            checks.fits_in_memory(f"draws={draws} of the policy's noise", 8 * draws * self._noise_size, "take fewer")
+            noise = np.random.default_rng(seed).standard_normal((draws, self._noise_size))
             offer, counts = self._offer(table, mask, slots), np.zeros(mask.size)
             wrong = count_choices(self._parameters, self._state, offer, noise, counts)
             if wrong >= 0:
@@ -365,13 +398,19 @@ class Agent:
     def explain(self, contexts: Any, eligible: Any = None, *, arms: Any = None) -> Explanation:
         """Explain which arm is best now: mean, width and score of every row, and the features that make the difference.
 
-        Randomness is left out: Thompson sampling is explained by its means, and the floor is ignored.
+        Instead of contexts, a `Decision` may be given: then its row alone is explained, as it is seen now. Randomness
+        is left out: Thompson sampling is explained by its means, and the floor is ignored.
         """
+        if isinstance(contexts, Decision):
+            if eligible is not None or arms is not None:
+                raise ValueError("a decision has its arm and its row: give neither eligible nor arms")
+            arms = None if contexts.arm is None else [contexts.arm]
+            contexts = contexts.action[None]
         with self._lock:
             table, mask, slots = self._arms.rows(contexts, eligible, arms, self.dim)
             checks.finite_array("contexts", table, table.shape)
             names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
-            arms = [self._arms.name_of(slot) for slot in slots.tolist()]
+            arms = self._arms.row_names(slots)
             offer = self._offer(table, mask, slots)
             return explain(self._parameters, self._state, offer, self._noise_size, arms=arms, names=names)
 
@@ -380,7 +419,7 @@ class Agent:
         with self._lock:
             found = self._arms.labelled(diagnostics(self._parameters, self._state))
             if self.features and "theta_hat" in found:
-                found["theta_hat"] = dict(zip(self.features.names, found["theta_hat"].tolist(), strict=True))
+                found["theta_hat"] = self.features.by_name(found["theta_hat"])
             pending = self._pending
             return {**found, "pending": len(pending), "forgotten": pending.forgotten, "decisions": pending.made}
 
@@ -425,11 +464,14 @@ class Agent:
             agent.policy, agent._parameters, agent._state = policy, parameters, saved.state(parameters, template)
             agent._rng = saving.restore_rng(header["rng"])
             arms, key, schema = (header.get(name) for name in ("arms", "noise_key", "features"))  # absent before 0.3
-            named = None if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
-            agent._arms = named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
+            if on_ball(policy) and arms is not None:
+                raise ValueError("the unit ball has no arms to name")
+            passing = PassingRows() if arms == {"passing": True} else None
+            named = None if arms is None or passing else NamedArms.from_dict(arms, n_slots=n_slots)
+            agent._arms = passing or named or (UnitBall(dim) if on_ball(policy) else NumberedArms(n_slots))
             agent._noise = None if named is None else NoiseByDecision(key or ())
             agent.features = None if schema is None else Features.from_dict(schema)
-            agent.dim, agent.floor = _dim(dim, agent.features), header.get("floor", 0.0)
+            agent.dim, agent.floor = given_dim(dim, agent.features), header.get("floor", 0.0)
             check_floor(agent.floor)
             agent._pending, tags = Pending.restored(saved, n_slots, dim, tag_size(parameters))
             check_tags(parameters, agent._state, tags)
@@ -437,17 +479,5 @@ class Agent:
         return agent
 
     def __reduce__(self) -> Any:
-        """Pickle and copy in the saved form."""
+        """Pickle and copy in the saved form, which has no attributes that a subclass adds."""
         return type(self).load, (saving.in_memory(self), self.policy)
-
-
-def _dim(dim: Any, features: Any) -> int:
-    """Return the number of features, given as such or by a schema."""
-    if features is None:
-        checks.whole("dim", dim, least=1)
-        return int(dim)
-    if not isinstance(features, Features):
-        raise ValueError(f"features must be albatross.features.Features, not {checks.shown(features)}")
-    if dim not in (None, features.dim):
-        raise ValueError(f"the schema has {features.dim} coordinates, but dim is {dim}")
-    return features.dim

@@ -1,25 +1,37 @@
-"""The arms of an agent: numbered, named, or the unit ball. Policies see numbered slots only.
+"""The arms of an agent or a fleet without names: numbered, rows that pass, or the unit ball.
 
-Named arms come and go. An arm takes a slot in the policy's state when it is added; the slot of a retired arm is used
-again once none of its decisions is pending.
+Policies see numbered slots only: entries of their state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from albatross import checks
 from albatross.checks import shown
+from albatross.loops import first_outside
 
 Name = str | int
-Rows = tuple[
-    np.ndarray, np.ndarray, np.ndarray
-]  # contexts (R, d), whether each is eligible, the slot of each one's arm
-# Entries of `diagnostics` with one value per slot.
-_PER_SLOT = ("pulls", "means", "biases", "optimistic_biases")
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # contexts (R, d), whether each is eligible, the slots of their arms
+
+
+def is_list(given: Any) -> bool:
+    """Return whether this holds several things: a list, a set or an array, but not a text or an array of no axes."""
+    return (
+        isinstance(given, Sequence | Set | np.ndarray) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
+    )
+
+
+def _is_listed(eligible: Any) -> bool:
+    """Return whether these are lists of arms, one for each event, and not masks."""
+    if not isinstance(eligible, list | tuple) or not eligible or not all(map(is_list, eligible)):
+        return False
+    return not all(len(arms) and all(isinstance(arm, bool | np.bool_) for arm in arms) for arms in eligible)
 
 
 class NumberedArms:
@@ -28,6 +40,17 @@ class NumberedArms:
     def __init__(self, n_arms: int) -> None:
         self.active = np.arange(n_arms)  # slots of the arms, in the order of the rows that `select` takes
         self._all = np.ones(n_arms, bool)
+        self.first = n_arms  # number of arms, and of slots, at the start
+
+    @property
+    def retired_slots(self) -> list[int]:
+        """Slots of retired arms."""
+        return []
+
+    @cached_property
+    def taken(self) -> list[tuple[Name, int]]:
+        """All arms that there ever were, with the slots that they took."""
+        return [(arm, arm) for arm in range(self.first)]
 
     @property
     def names(self) -> list[Any]:
@@ -37,6 +60,14 @@ class NumberedArms:
     def name_of(self, slot: int) -> Any:
         """Return the arm in a slot."""
         return slot
+
+    def row_names(self, slots: np.ndarray) -> list[Any]:
+        """Return the arms of rows with these slots."""
+        return [self.name_of(slot) for slot in slots.tolist()]
+
+    def waiting(self, pending: np.ndarray) -> np.ndarray:
+        """Return the pending decisions in each slot as policies see them."""
+        return pending
 
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the slots of a list of n arms, or of any number of them."""
@@ -61,6 +92,59 @@ class NumberedArms:
         mask = self._all if eligible is None else self.eligible(eligible)
         return checks.contexts(contexts, self.active.size, dim), mask, self.active
 
+    # ------------------------------------------------------------------------------------------- batches of events
+
+    def masks(self, eligible: Any, n: int) -> np.ndarray:
+        """Return masks (n, R), or (1, R) for all events, from a mask of either shape, (R,), or lists of arms."""
+        rows = self.active.size
+        if eligible is None:
+            return self._all[None]
+        if not isinstance(eligible, np.ndarray) and _is_listed(eligible):
+            if not len(eligible) == n:
+                raise ValueError(f"eligible must list the arms of {n} events, got {len(eligible)} lists")
+            return np.array([self.eligible(arms) for arms in eligible]).reshape(n, rows)
+        wanted = f"eligible must be a mask of booleans of shape ({n}, {rows}) or ({rows},), or lists of arms"
+        try:
+            mask = checks.numbers("eligible", eligible)
+        except ValueError:
+            raise ValueError(f"{wanted}, got {shown(eligible)}") from None
+        if mask.dtype != bool or mask.shape not in ((n, rows), (rows,)):
+            raise ValueError(f"{wanted}, got shape {mask.shape} of {mask.dtype}")
+        if not mask.any(axis=-1).all():
+            raise ValueError("eligible is False for every arm of an event: at least one arm must be eligible")
+        return np.array(mask, ndmin=2, order="C")  # writable: a read-only array would be compiled for separately
+
+    def names_of(self, slots: np.ndarray) -> np.ndarray:
+        """Return the arms in some slots, as the caller names them."""
+        return slots
+
+    def chosen(self, arms: Any, slots: Any) -> np.ndarray:
+        """Return the checked slots (m,) of arms that were chosen, which may be retired by now."""
+        arms = np.require(checks.numbers("arms", arms), None, ["C", "A"])
+        if arms.ndim != 1 or arms.dtype != np.int64:
+            raise ValueError("arms must be whole numbers of 64 bits")
+        wrong = first_outside(arms, self.active.size)
+        if wrong >= 0:
+            raise ValueError(f"arm {arms[wrong]} is unknown: this fleet has arms 0 to {self.active.size - 1}")
+        if slots is not None and not np.array_equal(arms, slots):
+            raise ValueError("arms do not match their slots")
+        return arms
+
+    # -------------------------------------------------------------------------------------------------------- history
+
+    def digest(self, n: int) -> str:
+        """Return a hash of the first n arms that there ever were, with the slots that they took."""
+        return blake2b(repr(self.taken[:n]).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    def capacity(self, n: int) -> int:
+        """Return the number of slots after the first n arms that there ever were: it doubles when all are in use."""
+        slots = self.first
+        for _, slot in self.taken[self.first : n]:
+            slots = 2 * slots if slot == slots else slots
+        return slots
+
+    # ----------------------------------------------------------------------------------------------------- for people
+
     def labelled(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return diagnostics with the names of the arms."""
         return found
@@ -72,6 +156,54 @@ class NumberedArms:
     def to_dict(self) -> dict[str, Any] | None:
         """Return what a saved file holds."""
         return None
+
+
+class PassingRows(NumberedArms):
+    """Rows that are there for one decision, such as the articles of a day. None has a bias, so one slot serves all."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    @property
+    def names(self) -> list[Any]:
+        """No arm lasts."""
+        return []
+
+    def name_of(self, slot: int) -> Any:
+        """Return nothing: a row has no name."""
+        return None
+
+    def row_names(self, slots: np.ndarray) -> list[Any]:
+        """Return the numbers of the rows."""
+        return list(range(slots.size))
+
+    def waiting(self, pending: np.ndarray) -> np.ndarray:
+        """Return no pending decisions: those for other rows say nothing about these."""
+        return np.zeros_like(pending)
+
+    def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
+        """Return the only slot, n times."""
+        if arms is not None:
+            raise ValueError("the rows of this agent pass: they belong to no arms, give None")
+        return np.zeros(n or 0, np.int64)
+
+    def rows(self, contexts: Any, eligible: Any, arms: Any, dim: int) -> Rows:
+        """Return checked rows of an offer; compiled code checks that contexts are finite."""
+        slots = self.slots(arms)
+        given = checks.numbers("contexts", contexts)
+        if given.ndim != 2 or not len(given):
+            raise ValueError(f"contexts must have shape (any, {dim}), one row at least, got {given.shape}")
+        slots = np.zeros(len(given), np.int64)
+        mask = np.ones(len(given), bool) if eligible is None else checks.eligible(eligible, len(given))
+        return checks.contexts(given, len(given), dim), mask, slots
+
+    def described(self) -> str:
+        """Return the keyword of `Agent` that makes such rows."""
+        return "arms='passing', "
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return what a saved file holds."""
+        return {"passing": True}
 
 
 class UnitBall(NumberedArms):
@@ -91,155 +223,3 @@ class UnitBall(NumberedArms):
     def described(self) -> str:
         """Return nothing: `Agent` needs no keyword."""
         return ""
-
-
-class NamedArms(NumberedArms):
-    """Arms with names, in the order in which they were added.
-
-    >>> arms = NamedArms(["sport", "politics"])
-    >>> arms.retire("sport")
-    >>> arms.add("art", free=[0])
-    0
-    >>> arms.names, arms.slots(["art", "politics"]).tolist()
-    (['politics', 'art'], [0, 1])
-    """
-
-    def __init__(self, names: Iterable[Name]) -> None:
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise ValueError(f"arms must be a list of names, not {shown(names)}")
-        self._slots: dict[Name, int] = {}
-        self._retired: dict[int, Name] = {}  # by slot
-        for name in names:
-            self._slots[self._new(name)] = len(self._slots)
-        if not self._slots:
-            raise ValueError("arms must name at least one arm")
-        self._count()
-
-    def _count(self) -> None:
-        self._by_slot = {**self._retired, **{slot: name for name, slot in self._slots.items()}}
-        self.active = np.array(list(self._slots.values()), np.int64)
-        self._all = np.ones(self.active.size, bool)
-
-    @property
-    def names(self) -> list[Any]:
-        """The active arms, in the order in which they were added."""
-        return list(self._slots)
-
-    @property
-    def n_slots(self) -> int:
-        """Number of slots that active and retired arms take."""
-        return len(self._slots) + len(self._retired)
-
-    @property
-    def retired_slots(self) -> list[int]:
-        """Slots of retired arms."""
-        return list(self._retired)
-
-    def name_of(self, slot: int) -> Any:
-        """Return the arm, active or retired, in a slot."""
-        return self._by_slot[slot]
-
-    def slot(self, name: Any) -> int:
-        """Return the slot of an active arm."""
-        try:
-            return self._slots[name]
-        except (KeyError, TypeError):
-            raise ValueError(self._unknown(name)) from None
-
-    def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
-        """Return the slots of a list of n active arms, or of any number of them."""
-        if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
-            raise ValueError(f"arms must be a list of names, not {shown(arms)}")
-        if n is not None and len(arms) != n:
-            raise ValueError(f"arms must be {n} names, one for each reward, got {len(arms)}")
-        return np.array([self.slot(name) for name in arms], np.int64)
-
-    def eligible(self, arms: Any) -> np.ndarray:
-        """Return a mask of the active arms from a mask or a list of names."""
-        if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray | set | frozenset):
-            raise ValueError(f"eligible must be a list of arms or a mask of booleans, not {shown(arms)}")
-        listed = list(arms)
-        if all(isinstance(each, bool | np.bool_) for each in listed):
-            return checks.eligible(listed, self.active.size)
-        for name in listed:
-            self.slot(name)
-        if len(set(listed)) < len(listed):
-            raise ValueError("eligible lists an arm twice: list each arm once, or give a mask of booleans")
-        return np.array([name in listed for name in self._slots])
-
-    # ------------------------------------------------------------------------------------------------ coming and going
-
-    def add(self, name: Any, *, free: Sequence[int]) -> int:
-        """Add an arm, in one of the `free` slots of retired arms if there is one. Return its slot."""
-        self._slots[self._new(name)] = slot = self._next(free)
-        self._count()
-        return slot
-
-    def move(self, name: Any, *, free: Sequence[int]) -> int:
-        """Give an active arm another slot; its old one becomes that of a retired arm. Return the new slot."""
-        old = self.slot(name)
-        self._slots[name] = slot = self._next(free)  # it keeps its place in the order
-        self._retired[old] = name
-        self._count()
-        return slot
-
-    def retire(self, name: Any) -> None:
-        """Retire an active arm."""
-        slot = self.slot(name)
-        if len(self._slots) == 1:
-            raise ValueError(f"{shown(name)} is the last arm and cannot be retired: add another one first")
-        del self._slots[name]
-        self._retired[slot] = name
-        self._count()
-
-    def _next(self, free: Sequence[int]) -> int:
-        slot = free[0] if free else self.n_slots
-        self._retired.pop(slot, None)
-        return slot
-
-    def _new(self, name: Any) -> Name:
-        """Check the name of a new arm."""
-        if type(name) not in (str, int) or name == "":
-            raise ValueError(f"the name of an arm must be a text or a whole number, not {shown(name)}")
-        if name in self._slots:
-            raise ValueError(f"there is an arm {shown(name)} already")
-        return name
-
-    def _unknown(self, name: Any) -> str:
-        if name in self._retired.values():
-            return f"arm {shown(name)} is retired: add it again with add_arm"
-        more = f" and {len(self._slots) - 8} more" if len(self._slots) > 8 else ""
-        return f"there is no arm {shown(name)}: the arms are {', '.join(map(shown, self.names[:8]))}{more}"
-
-    # ----------------------------------------------------------------------------------------------------- for people
-
-    def labelled(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return diagnostics with dicts by name in place of arrays by slot."""
-        by_name = {
-            key: dict(zip(self.names, found[key][self.active].tolist(), strict=True))
-            for key in _PER_SLOT
-            if found.get(key) is not None
-        }
-        return {**found, **by_name}
-
-    def described(self) -> str:
-        """Return the keyword of `Agent` that makes such arms."""
-        return f"arms={shown(self.names)}, "
-
-    def to_dict(self) -> dict[str, Any] | None:
-        """Return what a saved file holds: names with their slots."""
-        return {"active": list(self._slots.items()), "retired": [(name, slot) for slot, name in self._retired.items()]}
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any], *, n_slots: int) -> NamedArms:
-        """Return the arms of a saved file with so many slots; a damaged one raises a ValueError."""
-        arms = cls([name for name, _ in saved["active"]])
-        arms._slots = dict(saved["active"])
-        arms._retired = {slot: name for name, slot in saved["retired"]}
-        slots = [*arms._slots.values(), *arms._retired]
-        for slot in slots:
-            checks.whole("slot", slot, least=0)
-        if sorted(slots) != list(range(len(saved["active"]) + len(saved["retired"]))) or len(slots) > n_slots:
-            raise ValueError(f"arms must have different slots of 0 to {n_slots - 1}, without gaps")
-        arms._count()
-        return arms

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from pathlib import Path
 
 try:
@@ -39,9 +40,11 @@ def private_folder(name: str) -> Path | None:
 
 def _folder_of_albatross() -> Path | None:
     """Return ALBATROSS_CACHE, or `albatross` in XDG_CACHE_HOME or ~/.cache; None if none of them is absolute."""
-    named = Path(os.environ.get("ALBATROSS_CACHE", ""))
-    if named.is_absolute():
-        return named
+    named = os.environ.get("ALBATROSS_CACHE", "")
+    if Path(named).is_absolute():
+        return Path(named)
+    if named:
+        warnings.warn(f"ALBATROSS_CACHE must be an absolute path, not {named!r}: it is ignored", stacklevel=2)
     users = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if users.is_absolute():
         return users / "albatross"

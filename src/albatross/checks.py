@@ -13,6 +13,7 @@ import numpy as np
 LARGEST = 1e100  # contexts, rewards and parameters: sums of their squares must stay finite
 MOST_ROUNDS = 2**53  # above this, floats cannot count in steps of 1
 _LONGEST_SHOWN = 100  # characters of a wrong value in a message
+_LONGEST_NAME = 4_000  # bits of a whole number; Python does not write numbers of any length to a file
 _LITTLE = 1 << 24  # bytes that are always available
 # Where Linux reports the free memory of the machine and the limit of the container.
 _MEMORY_FILES = {
@@ -97,6 +98,31 @@ def generator(name: str, value: Any) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(value))
 
 
+def name(what: str, value: Any) -> None:
+    """Require a name of a user or an arm: a text that is not empty, or a whole number."""
+    if type(value) not in (str, int) or value == "":
+        raise ValueError(f"the name of {what} must be a text or a whole number, not {shown(value)}")
+    if type(value) is int and value.bit_length() > _LONGEST_NAME:
+        raise ValueError(f"the name of {what} must have at most 1,200 digits, not {shown(value)}")
+
+
+def names_or_number(name: str, named: Any, number: Any) -> None:
+    """Require either a list of names or `n_<name>`, a number of at least 1."""
+    if (named is None) == (number is None):
+        raise ValueError(f"give {name}, a list of names, or n_{name}, their number, but not both")
+    if named is None:
+        whole(f"n_{name}", number, least=1)
+
+
+def words(name: str, value: Any, n: int) -> np.ndarray:
+    """Return n words of 64 bits."""
+    if not isinstance(value, list) or len(value) != n:
+        raise ValueError(f"{name} must be {n} whole numbers, not {shown(value)}")
+    for word in value:
+        _integer(name, word, least=0)
+    return np.array(value, np.uint64)
+
+
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Require one of the given words."""
     if value not in choices:
@@ -134,12 +160,16 @@ def numbers(name: str, value: Any) -> np.ndarray:
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:
     """Return `value` as a C-ordered float array, copied only if necessary; None in `shape` means any length."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == shape and value.flags.carray:
+        return value
+    if type(value) is list and shape == (len(value),) and all(type(number) is float for number in value):
+        return np.array(value, np.float64)  # such as the rewards of a batch
     array = numbers(name, value)
     fits = len(shape) == array.ndim and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape) + "," * (len(shape) == 1)
         raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.require(array, np.float64, ["C", "A"])  # as compiled code takes it
 
 
 def finite_array(name: str, value: Any, shape: tuple[int | None, ...]) -> np.ndarray:

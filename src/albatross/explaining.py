@@ -48,9 +48,12 @@ def explain(
     others = offer.eligible.copy()
     others[best] = False
     runner_up = int(pick_best(scores, offer._replace(eligible=others), priority)) if others.any() else None
-    with np.errstate(invalid="ignore"):
-        means = scores - widths  # inf - inf is NaN
     found = diagnostics(parameters, state)
+    if "means" in found:  # contexts are ignored, and the score need not be a mean and a width
+        means = np.where(found["pulls"] > 0, found["means"], np.nan)[offer.arms]
+    else:
+        with np.errstate(invalid="ignore"):
+            means = scores - widths  # inf - inf is NaN
     contributions = _contributions(found, offer, best, runner_up, names)
     return Explanation(list(arms), means, widths, scores, best, runner_up, contributions)
 
@@ -59,7 +62,7 @@ def _contributions(
     found: dict[str, Any], offer: Offer, best: int, runner_up: int | None, names: Sequence[str]
 ) -> list[tuple[str, float]]:
     difference, bias = offer.contexts[best].copy(), 0.0
-    biases = found.get("biases")
+    biases = found.get("biases", found.get("means"))
     if biases is not None:
         bias = float(biases[offer.arms[best]])
     if runner_up is not None:

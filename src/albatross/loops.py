@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks
 from albatross.compiling import compiled
-from albatross.picking import row_to_retry
-from albatross.protocol import Choice, Offer, hold, is_sound, mean_reward, select, update, update_tracking
+from albatross.picking import pick_uniformly, row_to_retry, uniform_from_normal
+from albatross.protocol import Choice, Offer, all_finite, hold, is_sound, mean_reward, select, update, update_tracking
 from albatross.states import state_of
+
+FLOOR_NUMBERS = 2  # random numbers per decision for a floor: whether to play a random row, and which
 
 # --------------------------------------------------------------------------------------------- one decision, one reward
 
@@ -24,12 +25,10 @@ from albatross.states import state_of
 @compiled
 def decide(policy, state, contexts, eligible, pending, arms, decision, noise):
     """Choose a row. Return whether contexts and choice are valid, the row, and the choice with a copy of its action."""
-    wrong = 0
-    for value in contexts.flat:
-        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, unlike a sum of floats
+    finite = all_finite(contexts)
     offer = Offer(contexts, eligible, pending, row_to_retry(decision, eligible), arms)
     choice = select(policy, state, offer, noise)
-    sound = wrong == 0 and is_sound(choice, offer)
+    sound = finite and is_sound(choice, offer)
     arm = arms[choice.arm] if sound else -1
     return sound, choice.arm, (arm, choice.action.copy(), choice.score, choice.width, choice.propensity, choice.tag)
 
@@ -64,52 +63,104 @@ def count_choices(policy, state, offer, noise, counts):
 
 
 class Choices(NamedTuple):
-    """The choices of a fleet for a batch of m events: everything that `update` needs when the rewards arrive."""
+    """The choices of a fleet for a batch of m events: everything that `update` needs when the rewards arrive.
 
-    users: np.ndarray  # (m,) int64
-    arms: np.ndarray  # (m,) int64
+    Users and arms are named as the caller names them. `slots` may be None: then these arms are active ones.
+    """
+
+    users: np.ndarray  # (m,)
+    arms: np.ndarray  # (m,)
     actions: np.ndarray  # (m, d) the chosen arms' contexts
     scores: np.ndarray  # (m,) what the policy maximised; inf for the first play of an arm
     widths: np.ndarray  # (m,) the exploration bonus in the score
     propensities: np.ndarray  # (m,) the probability of choosing this arm; NaN if unknown
     tags: np.ndarray  # (m, tag_size) what the policy's `update` needs to know about its choice
+    slots: np.ndarray | None = None  # (m,) int64, where the policy keeps the arms
 
     def rows(self, which: Any) -> Choices:
         """Select events by a mask, a slice or their indices."""
-        return Choices(*(column[which] for column in self))
+        columns: Any = (None if column is None else column[which] for column in self)
+        return Choices(*columns)
+
+
+class Events(NamedTuple):
+    """Choices as compiled code sees them: users and arms by their slots."""
+
+    users: np.ndarray  # (m,) int64
+    arms: np.ndarray  # (m,) int64, -1 before the choice
+    actions: np.ndarray  # (m, d)
+    scores: np.ndarray  # (m,)
+    widths: np.ndarray  # (m,)
+    propensities: np.ndarray  # (m,)
+    tags: np.ndarray  # (m, tag_size)
 
 
 @compiled
-def all_finite(contexts):
-    """Return whether all numbers are finite, in one pass; NumPy needs three passes and two temporary arrays."""
-    wrong = 0
-    for value in contexts.flat:
-        wrong += not abs(value) <= checks.LARGEST
-    return wrong == 0
-
-
-@compiled
-def choose(policy, states, users, contexts, eligible, pending, decisions, noise, choices):
-    """Choose for each event in order, since a user may occur twice. Return the event of an invalid choice, or -1."""
-    arms = np.arange(pending.shape[1])
-    for event in range(users.size):
-        user = users[event]
-        retry = row_to_retry(int(decisions[user]), eligible[event])
-        offer = Offer(contexts[event], eligible[event], pending[user], retry, arms)
-        choice = select(policy, state_of(states, user), offer, noise[event])
-        if not (is_sound(choice, offer) and choice.tag.size <= choices.tags.shape[1]):
-            return event
-        pending[user, choice.arm] += 1
-        decisions[user] += 1
-        choices.arms[event] = choice.arm
-        choices.scores[event] = choice.score
-        choices.widths[event] = choice.width
-        choices.propensities[event] = choice.propensity
-        for j in range(choice.action.size):
-            choices.actions[event, j] = choice.action[j]
-        for j in range(choice.tag.size):
-            choices.tags[event, j] = choice.tag[j]
+def first_outside(numbers, n):
+    """Return the place of the first number outside of 0 to n - 1, -1 if there is none."""
+    for i in range(numbers.size):
+        if not 0 <= numbers[i] < n:
+            return i
     return -1
+
+
+@compiled
+def above_floor(floor, z, eligible, row, p):
+    """Return the row to play and its propensity, if a random eligible row is played with probability `floor`.
+
+    The policy chose `row`, with probability p. If the policy draws at random, it says p only of its own choice, and the
+    propensity of another row is NaN.
+    """
+    n_eligible = 0
+    for each in eligible:
+        n_eligible += each
+    uniform = floor / n_eligible
+    played = pick_uniformly(eligible, z[1])[0] if uniform_from_normal(z[0]) < floor else row
+    if played == row:
+        return row, (1.0 - floor) * p + uniform
+    return played, uniform if p == 1.0 else np.nan
+
+
+@compiled
+def choose(policy, states, pending, decisions, arms, contexts, eligible, given, noise, floor, events):
+    """Choose for each event in order, since a user may occur twice. Return the event of an invalid choice, or -1.
+
+    `arms` are the slots of the rows of contexts, `eligible` has one row for each event or one for all. `given` are
+    pending decisions from outside (m, K), or (0, K) for those of the fleet. With a floor, noise begins with its
+    numbers.
+    """
+    for event in range(events.users.size):
+        user = events.users[event]
+        mask = eligible[min(event, eligible.shape[0] - 1)]
+        waiting = given[event] if given.shape[0] > 0 else state_of(pending, user)
+        offer = Offer(contexts[event], mask, waiting, row_to_retry(int(decisions[user]), mask), arms)
+        z = noise[event]
+        choice = select(policy, state_of(states, user), offer, z[FLOOR_NUMBERS:] if floor > 0.0 else z)
+        if not (is_sound(choice, offer) and choice.tag.size <= events.tags.shape[1]):
+            return event
+        row, propensity = choice.arm, choice.propensity
+        if floor > 0.0:
+            row, propensity = above_floor(floor, z, mask, row, propensity)
+        own = row == choice.arm  # otherwise it is learnt as somebody else's choice
+        pending[user, arms[row]] += 1
+        decisions[user] += 1
+        events.arms[event] = arms[row]
+        events.scores[event] = choice.score if own else 0.0
+        events.widths[event] = choice.width if own else 0.0
+        events.propensities[event] = propensity
+        for j in range(events.actions.shape[1]):
+            events.actions[event, j] = choice.action[j] if own else contexts[event, row, j]
+        for j in range(choice.tag.size if own else events.tags.shape[1]):
+            events.tags[event, j] = choice.tag[j] if own else np.nan
+    return -1
+
+
+@compiled
+def count_events(users, arms, pending, decisions):
+    """Count choices that somebody else made."""
+    for event in range(users.size):
+        pending[users[event], arms[event]] += 1
+        decisions[users[event]] += 1
 
 
 @compiled
@@ -126,19 +177,19 @@ def first_not_pending(users, arms, pending):
 
 
 @compiled
-def learn_rewards(policy, states, choices, rewards, pending):
+def learn_rewards(policy, states, pending, events, rewards):
     """Update with one reward per event. A choice is pending until it is learnt, whatever interrupts this."""
     for event in range(rewards.size):
         choice = Choice(
-            choices.arms[event],
-            choices.actions[event],
-            choices.scores[event],
-            choices.widths[event],
-            choices.propensities[event],
-            choices.tags[event],
+            events.arms[event],
+            events.actions[event],
+            events.scores[event],
+            events.widths[event],
+            events.propensities[event],
+            events.tags[event],
         )
-        update(policy, state_of(states, choices.users[event]), choice, rewards[event], 1)
-        pending[choices.users[event], choices.arms[event]] -= 1
+        update(policy, state_of(states, events.users[event]), choice, rewards[event], 1)
+        pending[events.users[event], events.arms[event]] -= 1
 
 
 # ----------------------------------------------------------------------------------------------- rounds of a simulation
@@ -219,16 +270,19 @@ def play_ball(policy, state, tracked, offer, best, noise_sd, blocks, horizon, no
 
 # -------------------------------------------------------------------------------------------------------- rows of a log
 
+# `users` says which of the states a row belongs to: all rows to one, or those of every user to their own.
+
 
 @compiled
-def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, noise, earned):
+def replay_rounds(policy, states, users, contexts, actions, rewards, eligible, pending, noise, earned):
     """Offer rounds of a log. Return the number of accepted rounds, and the round of an invalid choice or -1.
 
     `earned` starts with the rewards of the accepted rounds.
     """
     granted, arms = 0, np.arange(pending.size)
     for t in range(actions.size):
-        offer = Offer(contexts[t], eligible, pending, -1, arms)
+        state = state_of(states, users[t])
+        offer = Offer(contexts[t], eligible[t], pending, -1, arms)
         choice = select(policy, state, offer, noise[t])
         if not is_sound(choice, offer):
             return granted, t
@@ -240,11 +294,20 @@ def replay_rounds(policy, state, contexts, actions, rewards, eligible, pending, 
 
 
 @compiled
-def count_choices_on_log(policy, state, contexts, eligible, pending, noise, counts):
+def learn_rows(policy, states, users, actions, arms, rewards, tag):
+    """Update the states with rewards of logged choices."""
+    for t in range(rewards.size):
+        choice = Choice(arms[t], actions[t], 0.0, 0.0, np.nan, tag)
+        update(policy, state_of(states, users[t]), choice, rewards[t], 1)
+
+
+@compiled
+def count_choices_on_log(policy, states, users, contexts, eligible, pending, noise, counts):
     """Count how often each arm is chosen in each round. Return round and draw of an invalid choice, or -1, -1."""
     arms = np.arange(pending.size)
     for t in range(noise.shape[0]):
-        offer = Offer(contexts[t], eligible, pending, -1, arms)
+        state = state_of(states, users[t])
+        offer = Offer(contexts[t], eligible[t], pending, -1, arms)
         for i in range(noise.shape[1]):
             choice = select(policy, state, offer, noise[t, i])
             if not is_sound(choice, offer):

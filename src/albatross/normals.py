@@ -47,14 +47,15 @@ def _sfc64(a, b, c, counter):
 
 
 @compiled
-def _next_word(state):
+def next_word(state):
+    """Return the next 64 random bits."""
     word, state[0], state[1], state[2], state[3] = _sfc64(state[0], state[1], state[2], state[3])
     return word
 
 
 @compiled
 def _next_uniform(state):
-    return np.float64(np.int64(_next_word(state) >> np.uint64(11))) * 2.0**-53
+    return np.float64(np.int64(next_word(state) >> np.uint64(11))) * 2.0**-53
 
 
 @compiled
@@ -69,11 +70,30 @@ def _beyond_the_box(layer, x, state):
         height = _HEIGHTS[layer] + _next_uniform(state) * (_HEIGHTS[layer + 1] - _HEIGHTS[layer])
         if height < math.exp(-0.5 * x * x):
             return x
-        word = _next_word(state)
+        word = next_word(state)
         layer = np.int64(word & np.uint64(255))
         x = np.float64(np.int64(word >> np.uint64(11))) * _STEPS[layer]
         if x < _BOXES[layer]:
             return x
+
+
+@compiled
+def start(state, a, b, c):
+    """Start SFC64 from three words, mixed by 18 steps as its author does: equal words, equal numbers."""
+    state[0], state[1], state[2], state[3] = a, b, c, np.uint64(1)
+    for _ in range(18):
+        next_word(state)
+
+
+@compiled
+def next_normal(state):
+    """Return the next standard normal number. Unlike in blocks, it does not depend on how many follow."""
+    word = next_word(state)
+    layer = np.int64(word & np.uint64(255))
+    x = np.float64(np.int64(word >> np.uint64(11))) * _STEPS[layer]
+    if x >= _BOXES[layer]:
+        x = _beyond_the_box(layer, x, state)
+    return -x if word & np.uint64(256) else x
 
 
 @compiled

@@ -30,9 +30,14 @@ class Pending:
     def __len__(self) -> int:
         return len(self.kept)
 
+    @property
+    def next_id(self) -> str:
+        """The id of the next decision."""
+        return f"{self._prefix}-{self.made + 1}"
+
     def add(self, kept: Kept) -> str:
         """Keep a decision and return its id."""
-        name = f"{self._prefix}-{self.made + 1}"
+        name = self.next_id
         if len(self.kept) >= self.most:
             self.remove(next(iter(self.kept)))
             self.forgotten += 1

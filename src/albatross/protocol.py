@@ -188,6 +188,14 @@ def open_arm(policy: Any, state: Any, arm: int) -> None:
 
 
 @python_verb
+def check_change_of_arms(policy: Any) -> None:
+    """Refuse to add, retire or reset an arm, if the policy plans for a fixed set of arms: raise a ValueError.
+
+    By default, arms may come and go.
+    """
+
+
+@python_verb
 def check_state(policy: Any, state: Any) -> None:
     """Refuse a state, read from a file, whose indices lead outside of its arrays: raise a ValueError.
 
@@ -255,8 +263,20 @@ reset = generic("reset")  # reset(policy, state): back to before the first round
 
 
 @compiled
+def all_finite(array):
+    """Return whether all numbers are finite, in one pass; NumPy needs three passes and two temporary arrays."""
+    wrong = 0
+    for value in array.flat:
+        wrong += not abs(value) <= checks.LARGEST  # counting vectorises, unlike a sum of floats
+    return wrong == 0
+
+
+@compiled
 def is_sound(choice, offer):
-    """Return whether the choice is an eligible row, its score a number, and its propensity a probability or unknown."""
+    """Return whether a policy may choose this.
+
+    It must be an eligible row with a finite action, its score a number, and its propensity a probability or unknown.
+    """
     known = choice.propensity == choice.propensity
     return (
         0 <= choice.arm < offer.eligible.size
@@ -264,20 +284,23 @@ def is_sound(choice, offer):
         and choice.action.size == offer.contexts.shape[1]
         and choice.score == choice.score
         and not (known and not 0.0 < choice.propensity <= 1.0 + 1e-9)
+        and all_finite(choice.action)
     )
 
 
 def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> NoReturn:
-    """Raise the error for an invalid choice; it names the policy and what it did."""
+    """Raise the error for an invalid choice; it names the policy and what it did, unless the contexts are to blame."""
+    checks.finite_array("contexts", offer.contexts, offer.contexts.shape)
     name, n_arms = type(policy).__name__, offer.eligible.size
     if select.has(type(policy)):
         choice = select(policy, state, offer, noise)
         eligible = np.flatnonzero(offer.eligible).tolist()
+        flaw = "" if all_finite(choice.action) else ", not all finite,"
         raise ValueError(
             f"{name} chose arm {choice.arm} with score {choice.score}, propensity {choice.propensity}, "
-            f"{choice.action.size} features and a tag of {choice.tag.size}: needed are one of the eligible arms "
+            f"{choice.action.size} features{flaw} and a tag of {choice.tag.size}: needed are one of the eligible arms "
             f"{checks.shown(eligible)}, a score that is a number, a probability or NaN, {offer.contexts.shape[1]} "
-            f"features and a tag of at most {tag_size(policy)}"
+            f"finite features and a tag of at most {tag_size(policy)}"
         )
     scores, widths = score(policy, state, offer, noise)
     if scores.size != n_arms or widths.size != n_arms:

@@ -22,17 +22,17 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from albatross import checks, policies
-from albatross.compiling import is_ours
+from albatross.compiling import all_ours
 from albatross.errors import UnreadableFile
 from albatross.protocol import check_state, init, is_policy, resolve
 from albatross.states import leaves, mapped
 from albatross.store.files import replacing
 
 FORMAT = 1  # format version of saved files; increase it if older files would be misread
-KINDS = ("agent", "fleet")
+KINDS = ("agent", "fleet", "flock")
 Source = str | os.PathLike[str] | BinaryIO  # a path or an open binary file
 
-_AFFORDABLE = 1 << 28  # bytes that loading may take beyond the size of the file
+AFFORDABLE = 1 << 28  # bytes that loading may take beyond the size of the file
 _LONGEST_DIRECTORY = 1 << 20  # bytes of a zip file's directory: thousands of arrays
 _COUNTS = ("pulls", "plays", "counts")  # suffixes of arrays that count plays
 
@@ -64,7 +64,7 @@ def new_state(policy: Any, n_arms: int, dim: int, horizon: int | None, *, most_b
         sizes_known = True
         if sum(array.nbytes for _, array in leaves(smaller)) > most_bytes:
             raise too_large
-    if not sizes_known and 8 * _n_policies(policy) * dim**2 > most_bytes + _AFFORDABLE:
+    if not sizes_known and 8 * _n_policies(policy) * dim**2 > most_bytes + AFFORDABLE:
         raise too_large
     parameters = resolve(policy, n_arms, dim, horizon)
     return parameters, init(parameters, n_arms, dim, np.random.default_rng(0))
@@ -260,18 +260,23 @@ class Saved:
         """Read a state with the shapes of the template after `leading` axes, and let the policy check it."""
         names = (f"state/{name}" for name, _ in leaves(template, prefix))
         state = mapped(lambda leaf: self.array(next(names), leading + leaf.shape, leaf.dtype), template)
-        if is_ours(parameters):
+        if all_ours(parameters):
             for name, array in leaves(state):
-                _check_numbers(name, array)
+                check_numbers(name, array)
         check_state(parameters, state)
         return state
 
 
-def _check_numbers(name: str, array: np.ndarray) -> None:
+def is_count(name: str) -> bool:
+    """Return whether an array of this name counts plays."""
+    return name.endswith(_COUNTS)
+
+
+def check_numbers(name: str, array: np.ndarray) -> None:
     """Refuse infinite numbers and impossible numbers of plays, which could cause endless loops."""
     if array.dtype.kind == "f" and np.isinf(array).any():
         raise ValueError(f"{name} holds an infinite number")
-    if name.endswith(_COUNTS) and not ((array >= 0.0) & (array <= checks.MOST_ROUNDS)).all():
+    if is_count(name) and not ((array >= 0.0) & (array <= checks.MOST_ROUNDS)).all():
         raise ValueError(f"{name} must hold numbers of plays, from 0 to 2^53")
 
 
@@ -307,7 +312,7 @@ def _opened(source: Source, name: Any, kind: str) -> Iterator[BinaryIO]:
         if getattr(source, "seekable", lambda: False)():
             yield source
         else:  # a socket or a pipe
-            with tempfile.SpooledTemporaryFile(_AFFORDABLE) as copied:
+            with tempfile.SpooledTemporaryFile(AFFORDABLE) as copied:
                 shutil.copyfileobj(source, copied)
                 yield copied  # type: ignore[misc]
         return

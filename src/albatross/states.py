@@ -35,7 +35,7 @@ def mapped(function: Callable[..., np.ndarray], *states: Any) -> Any:
 def widened(state: Any, fresh: Any) -> Any:
     """Return a `fresh` state with more arms, with the entries of the known arms copied into it.
 
-    New arms are the last in the order of equal scores.
+    Both may have the same axes in front, such as that of users. New arms are the last in the order of equal scores.
     """
 
     def copied(new: np.ndarray, old: np.ndarray) -> np.ndarray:
@@ -44,24 +44,28 @@ def widened(state: Any, fresh: Any) -> Any:
 
     wide = mapped(copied, fresh, state)
     for (name, new), (_, old) in zip(leaves(wide), leaves(state), strict=True):
-        if _is_priority(name):
-            new[..., old.shape[-1] :] = np.arange(old.shape[-1], new.shape[-1])
+        if is_priority(name):
+            known = old.shape[-1]
+            new[..., known:] = old.max(axis=-1, keepdims=True) + np.arange(1, 1 + new.shape[-1] - known)
     return wide
 
 
 def clear_arm(state: Any, fresh: Any, wider: Any, arm: int) -> None:
     """Set all entries of one arm to those of a `fresh` state; `wider` is one with an arm more, to find their axes.
 
-    In the order of equal scores the arm becomes the last.
+    The state may have axes in front, such as that of users. In the order of equal scores the arm becomes the last.
     """
     for (name, array), (_, new), (_, more) in zip(leaves(state), leaves(fresh), leaves(wider), strict=True):
         axes = [axis for axis, (have, want) in enumerate(zip(new.shape, more.shape, strict=True)) if have != want]
         for axis in axes:
             where = (slice(None),) * axis + (arm,)
-            array[where] = array.max() + 1 if _is_priority(name) else new[where]
+            array[(..., arm) + (slice(None),) * (new.ndim - 1 - axis)] = (
+                array.max(axis=-1) + 1 if is_priority(name) else new[where]
+            )
 
 
-def _is_priority(name: str) -> bool:
+def is_priority(name: str) -> bool:
+    """Return whether the array of this name holds the order that breaks ties."""
     return name.rpartition(".")[2] == "priority"
 
 
@@ -72,14 +76,17 @@ def state_of(states: Any, user: int) -> Any:
 
 @intrinsic
 def unowned(typing: Any, view: Any) -> Any:
-    """Return the view without a reference to its array, which outlives it here: counting references costs half."""
+    """Return a C-ordered view without a reference to its array, which outlives it: counting references costs half.
+
+    The arrays of one user are C-ordered, though those of all users are not: a user's arrays lie side by side.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = make_array(signature.return_type)(context, builder, value=args[0])
+        array = make_array(signature.args[0])(context, builder, value=args[0])
         array.meminfo = context.get_constant_null(types.voidptr)
         return array._getvalue()
 
-    return view(view), generate
+    return types.Array(view.dtype, view.ndim, "C")(view), generate
 
 
 @overload(state_of, strict=False)

@@ -178,14 +178,57 @@ def test_an_arm_of_the_start_that_does_not_exist_is_named():
 
 
 def test_no_epoch_ends_while_the_start_is_still_on():
-    agent = Agent(policies.ALBNorm(sigma=0.1, explore=3, epoch_length=2), n_arms=3, dim=2, seed=0)
+    agent = Agent(policies.ALBNorm(sigma=0.1, explore=30, epoch_length=2), n_arms=3, dim=2, seed=0)
     rng = np.random.default_rng(0)
-    for _ in range(30):  # the arm of the start is away, the others play on
+    for _ in range(30):  # the arm of the start is away, another plays on
         agent.update(agent.select(rng.standard_normal((3, 2)), eligible=[1, 2]), float(rng.standard_normal()))
     assert agent.diagnostics()["epoch_ends"].size == 0
     assert agent.diagnostics()["radius"] is None
-    for _ in range(6):
+    for _ in range(60):
         agent.update(agent.select(rng.standard_normal((3, 2))), float(rng.standard_normal()))
+    assert agent.diagnostics()["norm_bounds"].size == 1
+
+
+@pytest.mark.parametrize("goes", ["never eligible", "retired", "reset", "replaced"])
+def test_the_start_moves_to_another_arm_if_its_own_goes_away(goes):
+    """Otherwise it would wait for that arm, and play at random, for ever."""
+    agent = Agent(policies.ALBNorm(sigma=0.1, explore=4), arms=["a", "b", "c"], dim=2, seed=0)
+    rng, means, theta = np.random.default_rng(0), {"a": 0.0, "b": 20.0, "c": -9.0, "d": 9.0}, np.array([1.5, -2.0])
+
+    def play(rounds):
+        chosen = []
+        for _ in range(rounds):
+            eligible = [arm for arm in agent.arms if arm != "a" or goes != "never eligible"]
+            decision = agent.select(rng.standard_normal((agent.n_arms, 2)), eligible=eligible)
+            mean = means[decision.arm] + decision.action @ theta
+            agent.update(decision, float(mean + 0.1 * rng.standard_normal()))
+            chosen.append(decision.arm)
+        return chosen
+
+    play(3)  # the third play waits for its partner
+    if goes == "reset":
+        agent.reset_arm("a")
+    elif goes != "never eligible":
+        agent.retire_arm("a")
+    if goes == "replaced":
+        agent.add_arm("d")
+        assert agent.diagnostics()["explored"] == 2
+        assert play(1) == ["d"]
+    play(3 + 5 + 8)  # plays of the arm that went away, to be ahead by more than tau, and of the start itself
+    found = agent.diagnostics()
+    assert found["explored"] == 8
+    assert found["norm_bounds"][0] == pytest.approx(2.5, abs=0.4)
+    assert play(600)[-100:].count("b") > 60
+
+
+def test_an_arm_that_is_away_now_and_then_keeps_the_start():
+    agent, rng = Agent(policies.ALBNorm(sigma=0.1, explore=6), n_arms=3, dim=2, seed=0), np.random.default_rng(0)
+    chosen = []
+    for t in range(24):
+        decision = agent.select(rng.standard_normal((3, 2)), eligible=[t % 2, 2])
+        agent.update(decision, 0.0)
+        chosen.append(decision.arm)
+    assert chosen[::2] == [0] * 12
     assert agent.diagnostics()["norm_bounds"].size == 1
 
 

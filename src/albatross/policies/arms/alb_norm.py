@@ -1,8 +1,10 @@
 """ALB-Norm: OFUL+ in epochs of doubling length; each epoch's confidence set gives the next epoch's norm bound.
 
 Ghosh, Sankararaman and Ramchandran (2021), Algorithm 1. If no first bound b_1 is given, the policy estimates one from 2
-tau plays of one arm, whose bias cancels in differences of pairs (Section 3.3). Then every arm is played once, and epoch
-i plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 / 2^(i-1). At its end
+tau plays of one arm, whose bias cancels in differences of pairs (Section 3.3). If that arm is not offered, the policy
+plays the one that it has played most, and moves the start there once it is ahead by more than tau plays. Then every arm
+is played once, and epoch i plays OFUL+ with bound b_i for T_i = 2^(i-1) T_1 rounds at confidence delta_i = delta_1 /
+2^(i-1). At its end
 
     b_{i+1} = max{||theta|| : theta in the confidence set} = ||theta_hat|| + K,
 
@@ -34,9 +36,21 @@ from albatross.options import (
     parameters,
     policy,
 )
-from albatross.picking import pick_uniformly
+from albatross.picking import by_row, pick_uniformly
 from albatross.policies.arms.oful_plus import Estimator, OFULPlus, OFULPlusState, ball_radius
-from albatross.protocol import Choice, check_state, diagnostics, init, noise_size, reset, resolve, score, select, update
+from albatross.protocol import (
+    Choice,
+    check_state,
+    diagnostics,
+    fold_arm,
+    init,
+    noise_size,
+    reset,
+    resolve,
+    score,
+    select,
+    update,
+)
 
 _EPOCH, _EXPLORED, _ARM = 0, 1, 2  # places in the clock
 _ENOUGH_EPOCHS = 54  # 2^53 rounds and more
@@ -160,9 +174,16 @@ def select_alb_norm(policy: ALBNorm, state, offer, noise):
         for row in range(offer.arms.size):
             if offer.eligible[row] and offer.arms[row] == state.clock[_ARM]:
                 return Choice(row, offer.contexts[row], np.inf, np.inf, 1.0, np.empty(0))
-        row, propensity = pick_uniformly(offer.eligible, noise[0])
+        row, propensity = pick_uniformly(most_played(offer, state.pulls), noise[0])
         return Choice(row, offer.contexts[row], np.inf, np.inf, propensity, np.empty(0))
     return select(epoch_policy(policy, state.clock, state.norm_bounds), state.inner, offer, noise[:0])
+
+
+@compiled
+def most_played(offer, pulls):
+    """(R,) whether a row is eligible and no eligible one's arm has been played more often."""
+    plays = by_row(pulls, offer.arms)
+    return offer.eligible & (plays == np.max(plays[offer.eligible]))
 
 
 @score.register
@@ -175,9 +196,13 @@ def update_alb_norm(policy: ALBNorm, state, choice, reward, n):
     arm, each = choice.arm, reward / n
     for _ in range(n):
         state.pulls[arm] += 1.0
-        if exploring(policy, state.clock) and arm == state.clock[_ARM]:
-            explore_pair(policy, state, choice.action, each)
-            continue
+        if exploring(policy, state.clock):
+            if state.pulls[arm] > state.pulls[state.clock[_ARM]] + policy.explore:
+                state.clock[_ARM] = arm  # the other is retired, or hardly ever eligible
+                drop_half_pair(state.clock)
+            if arm == state.clock[_ARM]:
+                explore_pair(policy, state, choice.action, each)
+                continue
         if policy.restart and state.inner.fit.weight[arm] == 0.0:
             remember(state.forced[arm], choice.action, each)
         inner = epoch_policy(policy, state.clock, state.norm_bounds)
@@ -192,6 +217,12 @@ def remember(row, x, reward):
     for j in range(x.size):
         row[j] = x[j]
     row[x.size] = reward
+
+
+@compiled
+def drop_half_pair(clock):
+    """Do not wait for the partner of a play: it would be a play of another arm, whose bias does not cancel."""
+    clock[_EXPLORED] -= clock[_EXPLORED] % 2
 
 
 @compiled
@@ -237,6 +268,12 @@ def play_forced_again(inner, state):
         if played[arm]:
             play = Choice(arm, state.forced[arm, :dim], np.nan, np.nan, np.nan, np.empty(0))
             update(inner, state.inner, play, state.forced[arm, dim], 1)
+
+
+@fold_arm.register
+def fold_arm_alb_norm(policy: ALBNorm, state, arm):
+    if arm == state.clock[_ARM]:
+        drop_half_pair(state.clock)
 
 
 @check_state.register

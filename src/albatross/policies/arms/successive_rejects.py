@@ -7,8 +7,8 @@ surviving arm until each has n_k plays, and drops the one of the lowest mean:
 
 It identifies the best arm and makes no attempt at a small regret on the way. The last arm is played for ever.
 
-It is for a fixed set of arms that are all eligible. A phase ends when every surviving arm has its plays: after an arm
-is added to an agent, or retired before it was dropped, no phase ends, and the arms are played equally often.
+It is for a fixed set of arms that are all eligible: phases are planned for K arms, and end when every surviving arm has
+its plays. Agents and fleets therefore neither add nor retire arms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from albatross.compiling import compiled
 from albatross.models.arm_means import count_play, describe_means, means, no_plays
 from albatross.options import Rounds, Ties, derived, parameters, policy
 from albatross.picking import by_row
-from albatross.protocol import check_state, diagnostics, init, resolve, score, update
+from albatross.protocol import check_change_of_arms, check_state, diagnostics, init, resolve, score, update
 
 
 @policy
@@ -119,6 +119,11 @@ def worst_arm(state):
         ):
             worst = arm
     return worst
+
+
+@check_change_of_arms.register
+def check_change_of_arms_successive_rejects(policy: SuccessiveRejects):
+    raise ValueError("SuccessiveRejects is for a fixed set of arms: make a new agent or fleet for other arms")
 
 
 @check_state.register

@@ -8,7 +8,20 @@ import numpy as np
 
 from albatross.compiling import compiled
 from albatross.options import AtLeastOne, Option, check_base, parameters, policy
-from albatross.protocol import check_state, check_tags, diagnostics, init, noise_size, resolve, select, tag_size, update
+from albatross.protocol import (
+    check_change_of_arms,
+    check_state,
+    check_tags,
+    diagnostics,
+    fold_arm,
+    init,
+    noise_size,
+    open_arm,
+    resolve,
+    select,
+    tag_size,
+    update,
+)
 
 
 def _check_policy(name: str, value: Any) -> None:
@@ -73,6 +86,21 @@ def select_first_features(policy: FirstFeatures, state, offer, noise):
 @update.register
 def update_first_features(policy: FirstFeatures, state, choice, reward, n):
     update(policy.policy, state.inner, choice._replace(action=choice.action[: policy.dim]), reward, n)
+
+
+@check_change_of_arms.register
+def check_change_of_arms_first_features(policy: FirstFeatures):
+    check_change_of_arms(policy.policy)
+
+
+@fold_arm.register
+def fold_arm_first_features(policy: FirstFeatures, state, arm):
+    fold_arm(policy.policy, state.inner, arm)
+
+
+@open_arm.register
+def open_arm_first_features(policy: FirstFeatures, state, arm):
+    open_arm(policy.policy, state.inner, arm)
 
 
 @check_state.register

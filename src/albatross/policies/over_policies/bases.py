@@ -18,11 +18,14 @@ from albatross.compiling import compiled
 from albatross.options import Option, check_base, parameters
 from albatross.protocol import (
     Choice,
+    check_change_of_arms,
     check_state,
     check_tags,
     diagnostics,
+    fold_arm,
     init,
     noise_size,
+    open_arm,
     resolve,
     select,
     tag_size,
@@ -104,6 +107,24 @@ def noise_size_over_policies(policy: OverPolicies, n_arms, dim):
 @tag_size.register
 def tag_size_over_policies(policy: OverPolicies):
     return _OWN + int(policy.bases.tags.max())
+
+
+@check_change_of_arms.register
+def check_change_of_arms_over_policies(policy: OverPolicies):
+    for base in policy.bases.policies:
+        check_change_of_arms(base)
+
+
+@fold_arm.register
+def fold_arm_over_policies(policy: OverPolicies, state, arm):
+    for base, own in zip(policy.bases.policies, state.record.states, strict=True):
+        fold_arm(base, own, arm)
+
+
+@open_arm.register
+def open_arm_over_policies(policy: OverPolicies, state, arm):
+    for base, own in zip(policy.bases.policies, state.record.states, strict=True):
+        open_arm(base, own, arm)
 
 
 @check_state.register

@@ -1,0 +1,200 @@
+"""Arms with names, which come and go.
+
+An arm takes a slot in the policy's state when it is added; the slot of a retired arm is used again once none of its
+decisions is pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from typing import Any
+
+import numpy as np
+
+from albatross import checks
+from albatross.arms import Name, NumberedArms, is_list
+from albatross.checks import shown
+
+# Entries of `diagnostics` with one value per slot.
+_PER_SLOT = ("pulls", "means", "biases", "optimistic_biases")
+
+
+class NamedArms(NumberedArms):
+    """Arms with names, in the order in which they were added.
+
+    >>> arms = NamedArms(["sport", "politics"])
+    >>> arms.retire("sport")
+    >>> arms.add("art", free=[0])
+    0
+    >>> arms.names, arms.slots(["art", "politics"]).tolist()
+    (['politics', 'art'], [0, 1])
+    """
+
+    def __init__(self, names: Iterable[Name]) -> None:
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ValueError(f"arms must be a list of names, not {shown(names)}")
+        self._slots: dict[Name, int] = {}
+        self._retired: dict[int, Name] = {}  # by slot
+        for name in names:
+            self._slots[self._new(name)] = len(self._slots)
+        if not self._slots:
+            raise ValueError("arms must name at least one arm")
+        self.first, self.taken = len(self._slots), list(self._slots.items())
+        self._count()
+
+    def _count(self) -> None:
+        by_slot = {**self._retired, **{slot: name for name, slot in self._slots.items()}}
+        self._by_slot = np.empty(len(by_slot), object)
+        self._by_slot[list(by_slot)] = list(by_slot.values())
+        self.active = np.array(list(self._slots.values()), np.int64)
+        self._all = np.ones(self.active.size, bool)
+
+    @property
+    def names(self) -> list[Any]:
+        """The active arms, in the order in which they were added."""
+        return list(self._slots)
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots that active and retired arms take."""
+        return len(self._slots) + len(self._retired)
+
+    @property
+    def retired_slots(self) -> list[int]:
+        """Slots of retired arms."""
+        return list(self._retired)
+
+    def name_of(self, slot: int) -> Any:
+        """Return the arm, active or retired, in a slot."""
+        return self._by_slot[slot]
+
+    def slot(self, name: Any) -> int:
+        """Return the slot of an active arm."""
+        try:
+            if not isinstance(name, bool | np.bool_):  # which equal 0 and 1
+                return self._slots[name]
+        except (KeyError, TypeError):
+            pass
+        raise ValueError(self._unknown(name))
+
+    def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
+        """Return the slots of a list of n active arms, or of any number of them."""
+        if not is_list(arms) or isinstance(arms, Set):
+            raise ValueError(f"arms must be a list of names, not {shown(arms)}")
+        if n is not None and len(arms) != n:
+            raise ValueError(f"arms must be {n} names, one for each reward, got {len(arms)}")
+        return np.array([self.slot(name) for name in arms], np.int64)
+
+    def eligible(self, arms: Any) -> np.ndarray:
+        """Return a mask of the active arms from a mask or a list of names."""
+        if not is_list(arms):
+            raise ValueError(f"eligible must be a list of arms or a mask of booleans, not {shown(arms)}")
+        listed = list(arms)
+        if all(isinstance(each, bool | np.bool_) for each in listed):
+            return checks.eligible(listed, self.active.size)
+        found = set(self.slots(listed).tolist())
+        if len(found) < len(listed):
+            raise ValueError("eligible lists an arm twice: list each arm once, or give a mask of booleans")
+        return np.array([slot in found for slot in self._slots.values()])
+
+    def names_of(self, slots: np.ndarray) -> np.ndarray:
+        """Return the arms, active or retired, in some slots."""
+        return self._by_slot[slots]
+
+    def chosen(self, arms: Any, slots: Any) -> np.ndarray:
+        """Return the checked slots (m,) of arms that were chosen, which may be retired by now."""
+        names = arms.tolist() if isinstance(arms, np.ndarray) else arms
+        if slots is None:
+            return self.slots(names)
+        if not (isinstance(slots, np.ndarray) and slots.dtype == np.int64 and slots.shape == (len(names),)):
+            raise ValueError(f"slots must be {len(names)} whole numbers of 64 bits")
+        found, n_slots = self._by_slot, self.n_slots
+        for name, slot in zip(names, slots.tolist(), strict=True):
+            if not 0 <= slot < n_slots:
+                raise ValueError(f"slots must be from 0 to {n_slots - 1}, not {slot}")
+            if name != found[slot]:
+                raise ValueError(f"the slot of arm {shown(name)} was taken by {shown(found[slot])}")
+        return np.require(slots, np.int64, ["C", "A"])
+
+    # ------------------------------------------------------------------------------------------------ coming and going
+
+    def add(self, name: Any, *, free: Sequence[int]) -> int:
+        """Add an arm, in one of the `free` slots of retired arms if there is one. Return its slot."""
+        self._slots[self._new(name)] = slot = self._next(name, free)
+        self._count()
+        return slot
+
+    def move(self, name: Any, *, free: Sequence[int]) -> int:
+        """Give an active arm another slot; its old one becomes that of a retired arm. Return the new slot."""
+        old = self.slot(name)
+        self._slots[name] = slot = self._next(name, free)  # it keeps its place in the order
+        self._retired[old] = name
+        self._count()
+        return slot
+
+    def retire(self, name: Any) -> None:
+        """Retire an active arm."""
+        slot = self.slot(name)
+        if len(self._slots) == 1:
+            raise ValueError(f"{shown(name)} is the last arm and cannot be retired: add another one first")
+        del self._slots[name]
+        self._retired[slot] = name
+        self._count()
+
+    def _next(self, name: Name, free: Sequence[int]) -> int:
+        slot = free[0] if free else self.n_slots
+        self._retired.pop(slot, None)
+        self.taken.append((name, slot))
+        return slot
+
+    def _new(self, name: Any) -> Name:
+        """Check the name of a new arm."""
+        checks.name("an arm", name)
+        if name in self._slots:
+            raise ValueError(f"there is an arm {shown(name)} already")
+        return name
+
+    def _unknown(self, name: Any) -> str:
+        if name in self._retired.values():
+            return f"arm {shown(name)} is retired: add it again with add_arm"
+        more = f" and {len(self._slots) - 8} more" if len(self._slots) > 8 else ""
+        return f"there is no arm {shown(name)}: the arms are {', '.join(map(shown, self.names[:8]))}{more}"
+
+    # ----------------------------------------------------------------------------------------------------- for people
+
+    def labelled(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return diagnostics with dicts by name in place of arrays by slot."""
+        by_name = {
+            key: dict(zip(self.names, found[key][self.active].tolist(), strict=True))
+            for key in _PER_SLOT
+            if found.get(key) is not None
+        }
+        return {**found, **by_name}
+
+    def described(self) -> str:
+        """Return the keyword of `Agent` that makes such arms."""
+        return f"arms={shown(self.names)}, "
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return what a saved file holds: names with their slots."""
+        retired = [(name, slot) for slot, name in self._retired.items()]
+        return {"active": list(self._slots.items()), "retired": retired, "first": self.first, "taken": self.taken}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any], *, n_slots: int) -> NamedArms:
+        """Return the arms of a saved file with so many slots; a damaged one raises a ValueError."""
+        arms = cls([name for name, _ in saved["active"]])
+        arms._slots = dict(saved["active"])
+        arms._retired = {slot: name for name, slot in saved["retired"]}
+        slots = [*arms._slots.values(), *arms._retired]
+        if "taken" in saved:  # absent from agents of version 0.2
+            arms.first, arms.taken = saved["first"], [(name, slot) for name, slot in saved["taken"]]
+        for slot in (*slots, *(slot for _, slot in arms.taken)):
+            checks.whole("slot", slot, least=0)
+        if sorted(slots) != list(range(len(saved["active"]) + len(saved["retired"]))) or len(slots) > n_slots:
+            raise ValueError(f"arms must have different slots of 0 to {n_slots - 1}, without gaps")
+        checks.whole("first", arms.first, least=1)
+        if max(slot for _, slot in arms.taken) >= n_slots or arms.first > n_slots:
+            raise ValueError(f"taken must hold slots of 0 to {n_slots - 1}")
+        arms._count()
+        return arms
