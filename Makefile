@@ -13,7 +13,7 @@ reproduce: $(READY) ## run every experiment and draw every figure into results/
 	$(BIN)/albatross reproduce
 
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
 
 compat: ## run a short part of the tests on the oldest and the newest versions that are allowed
 	$(PYTHON) tests/compat.py

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(ROOT / "benchmarks"))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give all tests of one policy to one worker, and the other tests of a file to one.
+
+    Most of the time goes into compiling, and a worker compiles what a policy does once for all tests that it gets.
+    """
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    policy = parameters.get("name")
+    file = item.nodeid.partition("::")[0]
+    item.add_marker(pytest.mark.xdist_group(policy if isinstance(policy, str) and policy in _variants() else file))
+
+
+@functools.cache
+def _variants() -> set[str]:
+    from variants import VARIANTS  # it imports the library, which a run of other tests may never need
+
+    return set(VARIANTS)

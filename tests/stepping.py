@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from albatross.contract.stepping import agent_on_stream, rounds_of, same_state, state_of
+from albatross.contract.stepping import agent_on_stream, learn_block, rounds_of, same_state, state_of
 
-__all__ = ["agent_on_stream", "rounds_of", "same_state", "state_of"]
+__all__ = ["agent_on_stream", "learn_block", "rounds_of", "same_state", "state_of"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
+from stepping import learn_block
 
 from albatross import Agent, policies, simulate
 from albatross.environments import Ball, Mixture
-from albatross.protocol import Choice, hold, update
+from albatross.protocol import Choice, hold
 
 THETA = np.array([0.5, -0.4, 0.3, 0.0, 0.2])
 SIGMA = 0.7
@@ -82,7 +83,7 @@ def test_blocks_reach_the_longest_horizon_without_falling_back_to_single_rounds(
         choice = Choice(*agent._pending[decision.id])
         n = min(hold(parameters, state, choice), 2**53 - played)
         gain = n * (choice.action @ theta) + SIGMA * np.sqrt(n) * rng.standard_normal()
-        update(parameters, state, choice, float(gain), n)
+        learn_block(agent, decision, float(gain), n)
         played += n
         blocks += 1
     assert played == 2**53

@@ -151,7 +151,7 @@ class Agent:
     @cached_property
     def _learn(self) -> Any:
         kept = (0, np.zeros(self.dim), 0.0, 0.0, 0.0, np.zeros(self._tag_size))
-        return learn_reward.prepared(self._parameters, self._state, kept, 0.0, self._learnt)
+        return learn_reward.prepared(self._parameters, self._state, kept, 0.0, 1, self._learnt)
 
     def __repr__(self) -> str:
         return f"Agent({self.policy!r}, {self._arms.described()}dim={self.dim})"
@@ -312,7 +312,7 @@ class Agent:
             kept, pending = self._pending[name], self._pending
             self._learnt[0] = 0
             try:
-                self._learn(self._parameters, self._state, kept, reward, self._learnt)
+                self._learn(self._parameters, self._state, kept, reward, 1, self._learnt)
             finally:
                 # If the policy raised, the decision stays pending. No calls here: a Ctrl-C cannot come in between.
                 if self._learnt[0]:

@@ -34,10 +34,10 @@ def decide(policy, state, contexts, eligible, pending, arms, decision, noise):
 
 
 @compiled
-def learn_reward(policy, state, kept, reward, learnt):
-    """Update the state with the reward of one choice; `learnt` (1,) counts it."""
+def learn_reward(policy, state, kept, reward, n, learnt):
+    """Update the state with the sum of the rewards of n plays of one choice; `learnt` (1,) counts it."""
     arm, action, score, width, propensity, tag = kept
-    update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, 1)
+    update(policy, state, Choice(arm, action, score, width, propensity, tag), reward, n)
     learnt[0] += 1
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stepping import state_of
+from stepping import learn_block, state_of
 
 from albatross import Agent, environments, policies, simulate
 from albatross.linalg.eigen import optimistic_action
-from albatross.protocol import Choice, begin, describe, draw, update
+from albatross.protocol import begin, describe, draw
 
 RIDGES, SIGNALS, GRID = 4.0 ** np.arange(-12, 8), 2.0 ** np.arange(-20, 27), 4.0 ** np.arange(6)
 
@@ -451,7 +451,7 @@ def test_a_million_million_plays_at_once_are_survived(kind):
     for _ in range(20):
         decision = agent.select(rng.standard_normal((3, 2)))
         n = 10**12
-        update(agent._parameters, agent._state, Choice(*agent._pending[decision.id]), 0.5 * n, n)
+        learn_block(agent, decision, 0.5 * n, n)
     finite_after(agent, rng.standard_normal((20, 3, 2)), rng.standard_normal(20))
 
 

@@ -14,13 +14,14 @@ from albatross.compiling import all_ours
 from albatross.contract.cases import DIM, HORIZON, N_ARMS, SIGMA, Broken, Case, ratio_to_uniform
 from albatross.contract.stepping import (
     agent_on_stream,
+    learn_block,
     regret_on_ball,
     rounds_of,
     same_state,
     state_of,
     tracked_play,
 )
-from albatross.protocol import Choice, hold, reset, resolve, update
+from albatross.protocol import Choice, hold, reset, resolve
 
 Check = Callable[[Case], None]
 
@@ -120,12 +121,12 @@ def a_block_is_single_plays(case: Case) -> None:
         contexts = case.offer(rng)
         decision, same = one.select(*contexts), many.select(*contexts)
         _require(decision.arm == same.arm, f"after {t} blocks another arm is played than after single plays: {needed}")
-        choice, n, reward = Choice(*one._pending[decision.id]), 1 + t % 3, float(rng.standard_normal())
+        n, reward = 1 + t % 3, float(rng.standard_normal())
         if case.on_ball:  # an action may only be played as often at once as the policy holds it
-            n = min(n, hold(one._parameters, one._state, choice))
-        update(one._parameters, one._state, choice, n * reward, n)
+            n = min(n, hold(one._parameters, one._state, Choice(*one._pending[decision.id])))
+        learn_block(one, decision, n * reward, n)
         for _ in range(n):
-            update(many._parameters, many._state, Choice(*many._pending[same.id]), reward, 1)
+            learn_block(many, same, reward, 1)
     blocks, singles = state_of(one), state_of(many)
     skipped = ("clock", "carried") if case.on_ball else ("carried",)  # eigenbases turn by other angles
     differ = [

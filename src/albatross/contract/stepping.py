@@ -34,6 +34,11 @@ def agent_on_stream(policy: Any, env: Any, *, seed: int, trial: int = 0) -> Agen
     return agent
 
 
+def learn_block(agent: Agent, decision: Any, reward: float, n: int) -> None:
+    """Let an agent learn n plays of a decision with this sum of rewards. The decision stays pending."""
+    agent._learn(agent._parameters, agent._state, agent._pending[decision.id], reward, n, agent._learnt)
+
+
 def regret_on_ball(policy: Any, env: Any, *, horizon: int, seed: int, trial: int = 0) -> list[float]:
     """Return the cumulative regret (horizon,) on the ball, verb by verb as `simulate` plays it without blocks."""
     env_rng, rng, _ = streams(seed, trial)
