@@ -1,0 +1,98 @@
+"""`albatross export`: the log as a table that `albatross evaluate` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from albatross.service.events import EFFECTS, NOTHING, Decision, Happening, Outcome, unpack_offer
+from albatross.service.fold import Fold
+from albatross.service.identity import DecisionId, Identity
+from albatross.service.sqlite import SQLiteStore
+from albatross.service.verifying import folds, ranges
+from albatross.store.decision_log import LogWriter
+
+DRAWS = 10_000  # for the propensity of a policy that draws
+
+
+def export(store: SQLiteStore, name: str, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
+    """Write the decisions of a model with their rewards; return how many. Unknown propensities are computed.
+
+    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision.
+    """
+    model = _number(store, name)
+    written = 0
+    with LogWriter(path) as log, store.at_one_moment():  # the service may be running
+        for users in ranges(store.count_users()):
+            written += _export_users(store, users, model, log, progress)
+    return written
+
+
+def _number(store: SQLiteStore, name: str) -> int:
+    for event in store.happenings(None, ("model",)):
+        if event.content["name"] == name:
+            return event.model
+    raise ValueError(f"there is no model {name!r} in this log")
+
+
+def _export_users(
+    store: SQLiteStore, users: tuple[bytes, bytes], model: int, log: LogWriter, progress: Callable[[int], None]
+) -> int:
+    begin, identity, written = folds(store), Identity(store.secret), 0
+    fold: Fold | None = None
+    unsettled: set[int] = set()  # decisions that were written: not imports, nor those without an offer
+    offers: dict[int, tuple[list[str], np.ndarray]] = {}  # of requests with several slots, by their first decision
+    for event in store.events(0, users):
+        progress(1)
+        if event.model != model:
+            continue
+        if isinstance(event, Happening) and event.kind == "model":
+            fold = begin(event)
+            continue
+        assert fold is not None
+        if isinstance(event, Decision) and event.by != "import":
+            offer = _offer(event, offers)
+            if offer is not None:
+                text = identity.decision(DecisionId(0, event.seq))
+                propensity = event.propensity
+                if propensity is None and event.by == "policy":
+                    propensity = _drawn(fold, event, offer)
+                log.write_decision(
+                    text,
+                    action=event.arm,
+                    eligible=offer[0],
+                    propensity=propensity,
+                    contexts=offer[1],
+                    user=event.user.hex(),
+                )
+                unsettled.add(event.seq)
+                written += 1
+        elif isinstance(event, Outcome) and EFFECTS[event.status] != NOTHING and event.decision in unsettled:
+            unsettled.remove(event.decision)
+            if event.value is not None:
+                log.write_reward(identity.decision(DecisionId(0, event.decision)), event.value)
+        fold.apply(event)
+    return written
+
+
+def _offer(made: Decision, offers: dict[int, tuple[list[str], np.ndarray]]) -> tuple[list[str], np.ndarray] | None:
+    """Return the eligible arms of a decision; those of a later slot are what is left of the first one's."""
+    if made.place == 0:
+        if not made.offer:  # log_offers="chosen"
+            return None
+        offers.clear()  # the slots of a request follow each other
+        offers[made.group] = unpack_offer(made.offer)
+    offer = offers.get(made.group)
+    if offer is not None:
+        left = [row for row, arm in enumerate(offer[0]) if arm != made.arm]
+        offers[made.group] = [offer[0][row] for row in left], offer[1][left]
+    return offer
+
+
+def _drawn(fold: Fold, made: Decision, offer: tuple[list[str], np.ndarray]) -> float:
+    contexts, mask = fold.bandits.contexts(*offer)
+    if made.user not in fold.bandits:
+        fold.bandits.admit(made.user)
+    return fold.bandits.propensity(made.user, contexts, mask, made.arm, draws=DRAWS, seed=made.seq)

@@ -1,0 +1,129 @@
+"""Start the service: a folder with a log and models, keys, and an HTTP server."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from albatross.service.engine import Engine
+from albatross.service.http import Service
+from albatross.service.keys import RATE, new_key
+from albatross.service.model import Ticket, created
+from albatross.service.settings import ModelSettings, read_model
+from albatross.service.sqlite import SQLiteStore
+from albatross.service.writer import Group
+from albatross.store.files import try_lock
+
+LOG, LOCK, MODELS = "log.db", "lock", "models"
+_SWITCH = 0.0005  # seconds of the interpreter's switch interval: with 5 ms the writer waits for the loop
+_DRAIN = 10  # seconds for open requests after SIGTERM
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder of a service: two processes would not see each other's users."""
+    with open(folder / LOCK, "ab") as file:
+        if not try_lock(file):
+            raise ValueError(f"{folder} is in use by another process: one process serves a folder")
+        yield
+
+
+def prepare(folder: Path) -> tuple[SQLiteStore, str | None]:
+    """Return the log of a folder, and the first key if there was none: it is shown once."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = SQLiteStore(folder / LOG, create=True)
+    if store.all_keys():
+        return store, None
+    text, row = new_key("admin", ["admin"], None, None, RATE)
+    store.add_key(row)
+    return store, text
+
+
+def example(folder: Path) -> None:
+    """Put the example model into a folder that has none."""
+    models = folder / MODELS
+    if not models.exists():
+        models.mkdir(mode=0o700)
+        text = files("albatross.service").joinpath("example", "news.toml").read_text("utf-8")
+        (models / "news.toml").write_text(text, "utf-8")
+
+
+def declared(folder: Path) -> dict[str, ModelSettings]:
+    """Return the models that the folder declares, one TOML file each."""
+    return {path.stem: read_model(path) for path in sorted((folder / MODELS).glob("*.toml"))}
+
+
+def declare(engine: Engine, models: dict[str, ModelSettings]) -> None:
+    """Create the models that are new, before the service starts. Others are as the log has them."""
+    for name, settings in models.items():
+        if name not in engine.models:
+            group, number = Group(), 1 + max(engine.models_by_number, default=0)
+            ticket = Ticket(int(1_000 * time.time()), engine.next_seq)
+            group.happenings.append(created(settings, number, name, ticket))
+            engine.store.write(group)
+            engine.read()
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line. No user ids and no features are ever logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line."""
+        line: dict[str, Any] = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        line |= {name: getattr(record, name) for name in _EXTRAS if hasattr(record, name)}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+_EXTRAS = ("detail", "model", "path", "status", "seconds")
+
+
+def log_as_json() -> None:
+    """Write the service's log as JSON lines to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for name in ("albatross.service", "uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+
+
+def run(engine: Engine, *, host: str, port: int, tls: tuple[str, str] | None, behind_proxy: bool) -> None:
+    """Serve until SIGTERM or Ctrl-C. Open requests are answered first; a second signal ends at once."""
+    import uvicorn
+
+    sys.setswitchinterval(_SWITCH)
+    config = uvicorn.Config(
+        Service(engine),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_DRAIN,
+        proxy_headers=behind_proxy,
+        server_header=False,
+        ssl_certfile=tls[0] if tls else None,
+        ssl_keyfile=tls[1] if tls else None,
+    )
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            """End at the second signal, whichever it is; uvicorn knows this of Ctrl-C alone."""
+            self.force_exit = self.should_exit
+            super().handle_exit(sig, frame)
+
+    with suppress(KeyboardInterrupt):  # a signal that has been obeyed
+        Server(config).run()

@@ -1,0 +1,113 @@
+"""`albatross serve` as a process: the first start, signals, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from running import Running
+
+from albatross.service.identity import Identity
+from albatross.service.sqlite import SQLiteStore
+from albatross.service.verifying import verify
+
+
+@pytest.fixture
+def running(tmp_path):
+    service = Running(tmp_path / "data")
+    yield service
+    service.close()
+
+
+def serve(folder, *options):
+    """Run a service that should refuse to start, and return its exit code and what it said."""
+    command = [sys.executable, "-m", "albatross", "serve", str(folder), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stderr
+
+
+def test_the_first_start_prints_a_key_and_two_calls_that_work(running):
+    said = running.process.stdout.peek().decode()
+    calls = [line for line in said.splitlines() if line.startswith("curl ")]
+    assert len(calls) == 2
+    answers = [
+        json.loads(subprocess.run(["sh", "-c", call], capture_output=True, timeout=60, check=True).stdout)
+        for call in calls
+    ]
+    assert answers[0]["decisions"][0]["arm"] in ("tagesblatt", "morgenpost")
+    assert answers[1]["status"] == "learnt"
+
+
+def test_a_second_process_is_refused(running):
+    code, said = serve(running.folder, "--port", "0")
+    assert (code, "in use by another process" in said) == (1, True)
+
+
+def test_sigterm_answers_what_is_open_and_leaves_a_log_that_verifies(running):
+    headers, stop, codes = {"Authorization": f"Bearer {running.key}"}, threading.Event(), []
+
+    def ask(number):
+        with httpx.Client(base_url=running.url, headers=headers, timeout=20) as client:
+            while not stop.is_set():
+                try:
+                    answer = client.post("/v1/models/news/rank", json={"user": f"u{number}"})
+                except httpx.TransportError:
+                    return
+                codes.append((answer.status_code, answer.json()["decisions"][0]["id"]))
+
+    askers = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for asker in askers:
+        asker.start()
+    time.sleep(0.5)
+    assert running.terminate() == 0
+    stop.set()
+    for asker in askers:
+        asker.join(30)
+    assert len(codes) > 3
+    store = SQLiteStore(running.folder / "log.db")
+    identity = Identity(store.secret)
+    assert all(store.decision(identity.parse(each).seq) for _, each in codes)
+    assert verify(store).wrong == []
+    store.close()
+
+
+def test_a_second_signal_ends_it_at_once(running):
+    # A connection that has sent half a request keeps the first signal waiting.
+    with socket.create_connection(("127.0.0.1", running.port)) as half:
+        half.sendall(b"POST /v1/models/news/rank HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n")
+        half.sendall(f"Content-Type: application/json\r\nAuthorization: Bearer {running.key}\r\n\r\n{{".encode())
+        time.sleep(0.5)
+        running.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        start = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        running.process.wait(30)
+        assert time.monotonic() - start < 8  # the first one alone would wait ten seconds
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--host", "0.0.0.0"], "--tls-cert, or --behind-proxy"),
+        (["--memory", "much"], "memory must be a size"),
+        (["--memory", "1 KB"], "at least 1 MiB"),
+        (["--tls-cert", __file__], "belong together"),
+    ],
+)
+def test_what_it_cannot_serve_is_refused_in_one_line(tmp_path, options, words):
+    code, said = serve(tmp_path, *options)
+    assert (code, words in said, said.count("\n")) == (1, True, 1), said
+
+
+def test_a_model_file_that_is_wrong_is_named(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "shop.toml").write_text('policy = "flock"\n')
+    code, said = serve(tmp_path)
+    assert (code, "shop.toml is not a model" in said) == (1, True)
