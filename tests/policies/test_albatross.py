@@ -5,89 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import golden_albatross
 import numpy as np
 import pytest
+from slow_albatross import HALF_LIVES, Slow
 from stepping import learn_block, state_of
 
 from albatross import Agent, environments, policies, simulate
 from albatross.linalg.eigen import optimistic_action
-from albatross.protocol import begin, describe, draw
+from albatross.protocol import Offer, begin, describe, draw, init, resolve, select
 
-RIDGES, SIGNALS, GRID = 4.0 ** np.arange(-12, 8), 2.0 ** np.arange(-20, 27), 4.0 ** np.arange(6)
+GRID = 4.0 ** np.arange(6)
 
 
-class Dense:
-    """The policy from all plays at once: the joint design, explicit inverses and determinants, no units."""
+class Dense(Slow):
+    """The transcription, with the unit of the contexts, certificate and safeguard."""
 
     def __init__(self, policy, n_arms, dim):
-        self.policy, self.n_arms, self.dim = policy, n_arms, dim
-        self.arms, self.X, self.y, self.msq = [], np.empty((0, dim)), np.empty(0), None
-        self.r, self.lam, self.sig2, self.in_use, self.next = 1.0, None, policy.sigma**2 if policy.sigma else 1.0, 1, 16
+        super().__init__(policy, n_arms, dim)
+        self.unit = None
         self.account = np.zeros(5)  # unidentified, forced, spent, fallbacks, certified
 
-    # ---- the posterior
+    def in_unit(self, X, mask):
+        return X / (self.unit or np.sqrt(np.mean(np.sum(X[mask] ** 2, axis=1))))
 
-    def features(self, arms, X):
-        """Biases (where there are any), the constant, contexts."""
-        biases = np.eye(self.n_arms)[arms] if self.policy.biases else np.empty((len(X), 0))
-        return np.hstack([biases, np.ones((len(X), 1)), X])
-
-    def precision(self, lam):
-        return np.diag([self.r] * (self.n_arms * self.policy.biases) + [1e-6] + [lam] * self.dim)
-
-    def index(self, X, mask, pending):
-        lam = np.mean(np.sum(X[mask] ** 2, axis=1)) if self.lam is None else self.lam
-        Z, z = self.features(self.arms, self.X), self.features(range(self.n_arms), X)
-        V = np.linalg.inv(self.precision(lam) + Z.T @ Z)
-        h = np.sum(z @ V * z, axis=1)
-        h = 1 / (1 / h + pending)  # as if each had been played so often with this context
-        bonus = np.sqrt(2 * self.sig2 * h * np.log(1 + (len(self.y) + 1) * h / self.in_use))
-        return z @ V @ Z.T @ self.y, bonus
-
-    def learn(self, arm, x, y, msq, note):
-        if self.msq is None:
-            self.msq = self.lam = msq
-            self.first_reward = y
-        self.arms.append(arm)
-        self.X, self.y = np.vstack([self.X, x]), np.append(self.y, y - self.first_reward)
+    def learn_in_unit(self, arm, x, y, unit, note):
+        self.unit = self.unit or unit
+        self.learn(arm, x / self.unit, y)
         self.account += note
-        if len(self.y) >= self.next:
-            self.next = max(self.next * 2**0.25, self.next + 1)
-            self.reestimate()
-
-    def reestimate(self):
-        t, power = len(self.y), np.mean(np.sum(self.X**2, axis=1))
-        ridges = RIDGES if self.policy.biases else [1.0]
-        if t > 300 and self.policy.biases:
-            present = np.flatnonzero(1.01 * self.r >= RIDGES)[-1]
-            ridges = RIDGES[max(present - 1, 0) : present + 3]
-        plays, square = (2.0, 2 * self.policy.sigma**2) if self.policy.sigma else (1.0, 0.1 * np.var(self.y))
-        found = []
-        for r in ridges:
-            for signal in SIGNALS:
-                parts = [self.X * np.sqrt(signal / power)]
-                if self.policy.biases:
-                    parts.append(np.eye(self.n_arms)[self.arms] / np.sqrt(r))
-                W = np.hstack(parts)
-                # y'C^-1 y, C = I + WW' the rewards' covariance over sigma^2, is what ridge regression on W leaves of y.
-                Q, R = np.linalg.qr(np.vstack([W, np.eye(W.shape[1])]))
-                both = np.zeros((len(Q), 2))
-                both[:t] = np.column_stack([np.ones(t), self.y])
-                both -= Q @ (Q.T @ both)
-                (ones, cross), (_, rewards) = both.T @ both
-                left = rewards - cross**2 / ones + square
-                log_det = 2 * np.sum(np.log(np.abs(np.diag(R))))
-                log_evidence = -(log_det + np.log(ones) + (t - 1 + plays) * np.log(left)) / 2
-                prior = np.sqrt(signal) / (1 + signal) * np.sqrt(r) / (1 + r)
-                found.append((log_evidence + np.log(prior), r, signal, left / (t - 1 + plays)))
-        logs, r, signal, variance = np.array(found).T
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
-        self.r = 1 / (weights @ r**-0.5) ** 2
-        self.lam = power / (weights @ signal**0.5) ** 2
-        self.sig2 = weights @ variance
-        Z = self.features(self.arms, self.X)
-        self.in_use = max(np.trace(np.linalg.inv(self.precision(self.lam) + Z.T @ Z) @ Z.T @ Z), 1)
 
     # ---- the certificate
 
@@ -97,8 +42,7 @@ class Dense:
 
     def log_dets_and_kappas(self):
         Z = np.hstack([np.eye(self.n_arms)[self.arms], self.X])
-        c2 = (self.msq or 1.0) / self.dim
-        scale = np.diag([1.0] * self.n_arms + [c2] * self.dim)
+        scale = np.diag([1.0] * self.n_arms + [1.0 / self.dim] * self.dim)
         log_dets = np.array(
             [np.linalg.slogdet(np.eye(len(scale)) + np.linalg.inv(lam * scale) @ Z.T @ Z)[1] for lam in GRID]
         )
@@ -110,7 +54,7 @@ class Dense:
         Z = np.hstack([np.eye(self.n_arms)[self.arms], self.X])
         some = np.concatenate([played, np.ones(self.dim, bool)])
         G = Z.T @ Z
-        G[self.n_arms :, self.n_arms :] += 1e-8 * (self.msq or 1.0) / self.dim * np.eye(self.dim)
+        G[self.n_arms :, self.n_arms :] += 1e-8 / self.dim * np.eye(self.dim)
         inverse = np.zeros_like(G)
         inverse[np.ix_(some, some)] = np.linalg.inv(G[np.ix_(some, some)])
         return inverse, played, Z
@@ -137,7 +81,7 @@ class Dense:
         w = np.full(self.n_arms, -np.inf)
         for i in np.flatnonzero(mask):
             w[i] = width(z[i])
-            mine = self.X[np.array(self.arms) == i]
+            mine = self.X[self.arms == i]
             if (mine == X[i]).all():
                 n = len(mine)
                 own = (1 + n) / n**2 * (np.log(1 + n) + 2 * np.log(2 * self.n_arms / self.policy.delta))
@@ -159,16 +103,18 @@ class Dense:
         inverse, _, Z = self.gram_inverse()
         _, kappa, scale = self.log_dets_and_kappas()
         theta = (inverse @ Z.T @ self.y)[self.n_arms :]
-        if np.linalg.norm(inverse[self.n_arms :, self.n_arms :], 2) > 0.5e8 * self.dim / self.msq:
+        if np.linalg.norm(inverse[self.n_arms :, self.n_arms :], 2) > 0.5e8 * self.dim:
             return np.inf
         bounds = []
         for lam, k in zip(GRID, kappa, strict=True):
             A = (inverse + lam * inverse @ scale @ inverse)[self.n_arms :, self.n_arms :]
             bounds.append(optimistic_action(np.linalg.inv(A), theta, self.sigma * np.sqrt(k))[1])
-        return min(bounds)
+        return min(bounds) / self.unit
 
 
-def play_beside(policy, *, rounds, seed, n_arms=4, dim=3, norm=1.0, some_eligible=False, late=0, fixed=False):
+def play_beside(
+    policy, *, rounds, seed, n_arms=4, dim=3, norm=1.0, some_eligible=False, late=0, fixed=False, turn=None
+):
     """Agent and transcription side by side: same arms, scores and widths in every round. Both, at the end."""
     rng = np.random.default_rng(seed)
     theta, biases = rng.standard_normal(dim), rng.uniform(-1, 1, n_arms)
@@ -183,25 +129,28 @@ def play_beside(policy, *, rounds, seed, n_arms=4, dim=3, norm=1.0, some_eligibl
             mask[rng.integers(n_arms)] = True
         pending = np.bincount([each[0].arm for each in waiting], minlength=n_arms)
         decision = agent.select(X, eligible=mask)
-        means, bonus = dense.index(X, mask, pending)
+        rows = dense.in_unit(X, mask)
+        means, bonus = dense.index(rows, pending)
         arm, note = int(np.argmax(np.where(mask, means + bonus, -np.inf))), np.zeros(5)
         if policy.safeguard:
-            arm, note = dense.guard(X, mask, means, arm)
+            arm, note = dense.guard(rows, mask, means, arm)
         assert decision.arm == arm, t
         assert [decision.score, decision.width] == pytest.approx([means[arm] + bonus[arm], bonus[arm]], rel=1e-7)
-        reward = float(biases[arm] + X[arm] @ theta + 0.5 * rng.standard_normal())
-        waiting.append((decision, reward, np.mean(np.sum(X[mask] ** 2, axis=1)), note))
+        sign = -1.0 if turn is not None and t >= turn else 1.0
+        reward = float(sign * (biases[arm] + X[arm] @ theta) + 0.5 * rng.standard_normal())
+        waiting.append((decision, reward, np.sqrt(np.mean(np.sum(X[mask] ** 2, axis=1))), note))
         while len(waiting) > late:
-            decision, reward, msq, note = waiting.pop(int(rng.integers(len(waiting))))
+            decision, reward, unit, note = waiting.pop(int(rng.integers(len(waiting))))
             agent.update(decision, reward)
-            dense.learn(decision.arm, decision.action, reward, msq, note)
+            dense.learn_in_unit(decision.arm, decision.action, reward, unit, note)
     return agent.diagnostics(), dense
 
 
 def agree(found, dense):
     assert found["noise_sd"] == pytest.approx(np.sqrt(dense.sig2), rel=1e-7)
-    assert found["prior_norm"] == pytest.approx(np.sqrt(dense.dim * dense.sig2 / dense.lam), rel=1e-7)
-    assert found["effective_parameters"] == pytest.approx(dense.in_use, rel=1e-7)
+    assert found["prior_norm"] == pytest.approx(np.sqrt(np.sum(dense.sig2 / dense.act)) / dense.unit, rel=1e-7)
+    assert found["effective_parameters"] == pytest.approx(dense.D, rel=1e-7)
+    assert found["sparse_probability"] == pytest.approx(dense.p, rel=1e-7)
     if dense.policy.biases:
         assert found["bias_ridge"] == pytest.approx(dense.r, rel=1e-7)
     if dense.policy.certificate or dense.policy.safeguard:
@@ -212,18 +161,38 @@ def agree(found, dense):
         assert [found[name] for name in names] == pytest.approx(dense.account.tolist(), rel=digits)
 
 
+@pytest.mark.parametrize("name", golden_albatross.CASES)
+def test_it_replays_the_golden_cases(name):
+    case = golden_albatross.load(name)
+    arms, scores, propensities = golden_albatross.played(case)
+    assert arms.tolist() == case["arms"].tolist()
+    np.testing.assert_allclose(scores, case["scores"], rtol=1e-8, atol=0.0)
+    np.testing.assert_allclose(propensities, case["propensities"], rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("late", [0, 7])
 @pytest.mark.parametrize("some_eligible", [False, True])
 @pytest.mark.parametrize("biases", [True, False])
-@pytest.mark.parametrize("sigma", [None, 0.5])
-def test_it_plays_the_arms_of_the_transcription(sigma, biases, some_eligible, late):
-    policy = policies.Albatross(sigma=sigma, biases=biases, ties="first")
+def test_it_plays_the_arms_of_the_transcription(biases, some_eligible, late):
+    policy = policies.Albatross(biases=biases, ties="first")
     agree(*play_beside(policy, rounds=60, seed=1, some_eligible=some_eligible, late=late))
 
 
 @pytest.mark.parametrize("biases", [True, False])
-def test_it_does_so_where_only_four_bias_ridges_are_tried(biases):
+def test_it_does_so_where_only_some_bias_ridges_are_tried(biases):
     agree(*play_beside(policies.Albatross(biases=biases, ties="first"), rounds=420, seed=2, norm=0.1))
+
+
+@pytest.mark.parametrize("memory", [20, "learnt"])
+@pytest.mark.parametrize("biases", [True, False])
+def test_and_where_it_forgets(biases, memory):
+    found, dense = play_beside(
+        policies.Albatross(biases=biases, memory=memory, ties="first"), rounds=250, seed=5, turn=120
+    )
+    agree(found, dense)
+    if memory == "learnt":
+        assert found["half_life"] == HALF_LIVES[dense.in_use]
+    assert dense.w.sum() < 200
 
 
 @pytest.mark.parametrize("sigma", [None, 0.5])
@@ -301,7 +270,7 @@ def test_it_says_what_cannot_be_identified():
     assert "sigma was not given" in told
 
 
-def test_before_16_rewards_it_says_that_it_guesses():
+def test_before_8_rewards_it_says_that_it_guesses():
     agent = Agent(policies.Albatross(), n_arms=2, dim=1, seed=0)
     assert "first guesses" in " ".join(agent.diagnostics()["warnings"])
 
@@ -362,22 +331,86 @@ def describe_in_other_units(instance: InOtherUnitsInstance):
 
 
 @pytest.mark.parametrize("biases", [True, False])
-@pytest.mark.parametrize("units", [{"reward_scale": 20.0, "reward_offset": 500.0}, {"context_scale": 10.0}])
-def test_units_of_rewards_and_contexts_hardly_matter(units, biases):
+@pytest.mark.parametrize(
+    "units", [{"reward_scale": 1e-6}, {"reward_scale": 1e6}, {"reward_scale": 20.0, "reward_offset": 500.0}]
+)
+def test_the_unit_and_the_origin_of_rewards_do_not_matter(units, biases):
     known = None if biases else np.zeros(10)
     env = environments.Mixture(n_arms=10, dim=5, noise_sd=0.7, biases=known)
-    policy = policies.Albatross(biases=biases)
     own, other = (
-        simulate(policy, each, horizon=2_000, trials=40, record=[2_000]).regret.mean()
+        simulate(policies.Albatross(biases=biases), each, horizon=1_000, trials=4, record=10).regret
         for each in (env, InOtherUnits(env, **units))
     )
-    assert other / units.get("reward_scale", 1.0) == pytest.approx(own, rel=0.1)
+    np.testing.assert_allclose(other / units["reward_scale"], own, rtol=1e-6)
+
+
+@pytest.mark.parametrize("biases", [True, False])
+def test_the_unit_of_contexts_does_not_matter(biases):
+    known = None if biases else np.zeros(10)
+    env = environments.Mixture(n_arms=10, dim=5, noise_sd=0.7, biases=known)
+    own, other = (
+        simulate(policies.Albatross(biases=biases), each, horizon=1_000, trials=4, record=10).diagnostics
+        for each in (env, InOtherUnits(env, context_scale=10.0))
+    )
+    for one, two in zip(own, other, strict=True):
+        assert one["pulls"].tolist() == two["pulls"].tolist()
+
+
+# ------------------------------------------------------------------------------------- forgetting, and propensities
+
+
+def test_it_forgets_what_no_longer_holds():
+    env = environments.Drifting(n_arms=5, dim=3, noise_sd=0.5, drift="redrawn", rounds=500)
+    forms = {name: policies.Albatross(memory=name) for name in (None, 60, "learnt")}
+    regret = {
+        str(name): simulate(each, env, horizon=1_500, trials=4, record=1).regret.mean() for name, each in forms.items()
+    }
+    assert max(regret["60"], regret["learnt"]) < 0.3 * regret["None"]
+
+
+def test_propensities_are_the_frequencies_of_arms():
+    parameters = resolve(policies.Albatross(explore=2.0, floor=0.1), 4, 2, None)
+    state = init(parameters, 4, 2, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    offer = Offer(
+        rng.standard_normal((4, 2)), np.array([True, True, False, True]), np.zeros(4, np.int64), -1, np.arange(4)
+    )
+    counts, said = np.zeros(4), np.full(4, np.nan)
+    for noise in rng.standard_normal((4_000, 1)):
+        choice = select(parameters, state, offer, noise)
+        counts[choice.arm] += 1
+        said[choice.arm] = choice.propensity
+    eligible = [0, 1, 3]
+    assert counts[2] == 0
+    assert said[eligible].sum() == pytest.approx(1.0, abs=1e-12)
+    assert (said[eligible] >= 0.1 / 3).all()
+    np.testing.assert_allclose(counts[eligible] / 4_000, said[eligible], atol=4 * 0.5 / np.sqrt(4_000))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"floor": 0.1}, r"floor=0.1 needs explore: for a floor under any policy, use Agent\(floor=...\)"),
+        ({"explore": 0.1, "floor": 1.0}, "floor must be 0 or a number strictly between 0 and 1"),
+        ({"explore": 0.1, "safeguard": True}, "explore and safeguard exclude each other"),
+        ({"memory": 100, "certificate": True}, "memory excludes certificate and safeguard"),
+        ({"memory": "some"}, "memory must be None, a half-life in plays or \"learnt\", not 'some'"),
+        ({"memory": 0.5}, "memory must be a half-life of at least one play"),
+        ({"memory": -1}, "memory must be a positive number"),
+        ({"explore": 0.0}, "explore must be a positive number"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        policies.Albatross(**options)
 
 
 # ------------------------------------------------------------------------------------------------- odd problems
 
 KINDS = {
     "core": policies.Albatross(),
+    "learnt": policies.Albatross(memory="learnt"),
+    "half-life": policies.Albatross(memory=1),
     "no-biases": policies.Albatross(biases=False),
     "safeguard": policies.Albatross(sigma=1.0, safeguard=True),
 }
@@ -463,7 +496,8 @@ def test_a_log_of_somebody_elses_choices_is_taken_and_its_first_context_sets_the
     agent.warm_start(X, arms, X @ [1.0, -1.0])
     found = agent.diagnostics()
     assert agent._state.origin[0] == np.linalg.norm(X[0])
-    np.testing.assert_allclose(found["theta_hat"], [1.0, -1.0], atol=0.05)
+    if kind != "half-life":  # of one play, which remembers about two rewards
+        np.testing.assert_allclose(found["theta_hat"], [1.0, -1.0], atol=0.05)
     assert found.get("spent", 0.0) == 0.0
 
 

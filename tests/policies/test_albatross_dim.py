@@ -35,7 +35,7 @@ class Slow:
         self.G, self.b = np.zeros((dim, dim)), np.zeros(dim)
         self.prec = np.full(dim, dim / norm_bound**2)
         self.u, self.q = np.zeros(dim), np.full(dim, 1.0 / dim)
-        self.t, self.kept_until = 0, 1
+        self.t, self.kept_until, self.learnt, self.yy = 0, 1, sigma is None, 0.0
 
     def select(self, noise):
         waiting = np.flatnonzero(self.served == self.served.min())
@@ -48,10 +48,16 @@ class Slow:
         self.t += 1
         self.G += np.outer(x, x)
         self.b += x * y
+        self.yy += y * y
         if row is not None:
             self.served[row] += 1
         if self.t >= self.kept_until:
+            if self.sigma is None:
+                self.sigma = math.sqrt(self.yy / self.t)
             self.recompute()
+            if self.learnt:  # for the next time
+                errors = self.yy - 2 * self.mean @ self.b + self.mean @ self.G @ self.mean + np.diag(self.G) @ self.var
+                self.sigma = math.sqrt(max(errors, 0.0) / self.t)
             self.kept_until = self.t + max(1, math.floor(self.beta * self.t))
 
     def recompute(self):
@@ -148,12 +154,14 @@ def sparse_theta(dim, rng):
         (4, {"norm_bound": 2.0}),
         (5, {"beta": 0.3}),
         (8, {}),
+        (8, {"sigma": None}),
     ],
-    ids=["1", "3", "4-norm-2", "5-beta-0.3", "8"],
+    ids=["1", "3", "4-norm-2", "5-beta-0.3", "8", "8-sigma-learnt"],
 )
 def test_it_plays_as_its_description_transcribed_slowly(dim, options):
-    fast = Stepped(policies.AlbatrossDim(sigma=SIGMA, **options), dim, seed=dim)
-    slow = Slow(dim, fast.state.columns, sigma=SIGMA, **options)
+    options = {"sigma": SIGMA, **options}
+    fast = Stepped(policies.AlbatrossDim(**options), dim, seed=dim)
+    slow = Slow(dim, fast.state.columns, **options)
     rng = np.random.default_rng(10 + dim)
     theta = sparse_theta(dim, rng)
     for _ in range(400):
@@ -313,7 +321,7 @@ def test_a_norm_bound_that_the_rewards_contradict_is_said():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 40])
-@pytest.mark.parametrize("sigma", [1e-100, 1e-12, 0.1, 1e12, 1e100])
+@pytest.mark.parametrize("sigma", [None, 1e-100, 1e-12, 0.1, 1e12, 1e100])
 @pytest.mark.parametrize("kind", ["nothing", "constant", "noise", "linear", "huge"])
 def test_nothing_degenerate_brings_anything_but_finite_numbers(dim, sigma, kind):
     agent = Agent(policies.AlbatrossDim(sigma=sigma), dim=dim, seed=0)
@@ -355,6 +363,15 @@ def test_a_posterior_must_be_renewed_before_the_rounds_have_doubled():
 
 
 # ------------------------------------------------------------------------------------------------------ what it costs
+
+
+def test_the_learnt_noise_level_is_right_and_costs_hardly_anything():
+    env = Ball(dim=20, sparsity=4, smallest=0.3, noise_sd=0.3)
+    both = {"given": policies.AlbatrossDim(sigma=0.3), "learnt": policies.AlbatrossDim()}
+    runs = simulate(both, env, horizon=3_000, trials=10, seed=0, record=1)
+    assert runs["learnt"].regret.mean() < 1.2 * runs["given"].regret.mean()
+    for found in runs["learnt"].diagnostics:
+        assert found["noise_sd"] == pytest.approx(0.3, rel=0.1)
 
 
 def test_with_20_of_200_coordinates_its_regret_is_in_the_band_of_its_description():

@@ -51,6 +51,47 @@ def test_the_index_is_that_of_dense_ridge_regression(name, biases):
         b += reward * z[decision.arm]
 
 
+@pytest.mark.parametrize("biases", [True, False])
+def test_d_linucb_is_that_of_dense_discounted_regression(biases):
+    n_arms, dim, strength, gamma = 4, 3, 0.7, 0.5 ** (1 / 8)
+    agent = Agent(
+        policies.LinUCB(alpha=1.3, ridge=strength, memory=8, biases=biases, ties="first"), n_arms=n_arms, dim=dim
+    )
+    rng = np.random.default_rng(0)
+    Z, y = np.empty((0, n_arms + dim if biases else dim)), np.empty(0)
+    for _ in range(60):
+        contexts = rng.standard_normal((n_arms, dim))
+        z, w = features(contexts, biases), gamma ** np.arange(len(y))[::-1]
+        prior = strength * np.eye(Z.shape[1])
+        V, W = (prior + (Z.T * weight) @ Z for weight in (w, w**2))
+        inverse = np.linalg.inv(V)
+        widths = 1.3 * np.sqrt(np.einsum("ij,jk,ik->i", z, inverse @ W @ inverse, z))
+        index = z @ inverse @ Z.T @ (w * y) + widths
+        decision = agent.select(contexts)
+        assert decision.arm == np.argmax(index)
+        assert [decision.score, decision.width] == pytest.approx([index.max(), widths[decision.arm]], rel=1e-9)
+        reward = float(rng.standard_normal())
+        agent.update(decision, reward)
+        Z, y = np.vstack([Z, z[decision.arm]]), np.append(y, reward)
+
+
+def test_sw_linucb_is_that_of_dense_regression_on_the_window():
+    agent = Agent(policies.SWLinUCB(window=7, alpha=1.3, ridge=0.7, ties="first"), n_arms=4, dim=3)
+    rng = np.random.default_rng(0)
+    Z, y = np.empty((0, 3)), np.empty(0)
+    for _ in range(40):
+        z = rng.standard_normal((4, 3))
+        inverse = np.linalg.inv(0.7 * np.eye(3) + Z[-7:].T @ Z[-7:])
+        widths = 1.3 * np.sqrt(np.einsum("ij,jk,ik->i", z, inverse, z))
+        index = z @ inverse @ Z[-7:].T @ y[-7:] + widths
+        decision = agent.select(z)
+        assert decision.arm == np.argmax(index)
+        assert [decision.score, decision.width] == pytest.approx([index.max(), widths[decision.arm]], rel=1e-9)
+        reward = float(rng.standard_normal())
+        agent.update(decision, reward)
+        Z, y = np.vstack([Z, z[decision.arm]]), np.append(y, reward)
+
+
 def test_ofuls_ellipsoid_contains_theta_in_all_rounds_of_all_but_a_share_delta_of_the_trials():
     trials, rounds, dim, sigma, delta, strength = 1_000, 60, 3, 0.5, 0.1, 0.3
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ class Logged:
     eligible: Any = None  #: (n, K) booleans
     users: Any = None  #: (n,) texts or whole numbers; kept as numbers from 0, in the order in which the users come
     names: Any = None  #: K different names of the arms, as texts; by default their numbers
+    user_names: tuple[str | int, ...] = field(init=False)  #: the users by name, in the order in which they come
 
     def __post_init__(self) -> None:
         contexts = self.contexts
@@ -69,13 +70,15 @@ class Logged:
         actions = checked_actions(self.actions, length, n_arms)
         propensities = checked_propensities(self.propensities, length)
         offered = contexts.eligible if self.eligible is None and isinstance(contexts, Offers) else self.eligible
+        users, user_names = (None, ()) if self.users is None else _numbered(self.users, length)
         fields = {
             "contexts": contexts,
             "actions": actions,
             "rewards": rewards,
             "propensities": propensities,
             "eligible": _checked_eligible(offered, actions, propensities, n_arms),
-            "users": None if self.users is None else _numbered(self.users, length),
+            "users": users,
+            "user_names": user_names,
             "names": _checked_names(self.names, n_arms),
         }
         for name, value in fields.items():
@@ -201,11 +204,11 @@ def _checked_eligible(eligible: Any, actions: np.ndarray, propensities: np.ndarr
     return mask
 
 
-def _numbered(users: Any, length: int) -> np.ndarray:
-    """Number the users (n,) in the order in which they come."""
+def _numbered(users: Any, length: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Number the users (n,) in the order in which they come, and return their names in that order."""
     if isinstance(users, str) or not isinstance(users, Iterable):
         raise ValueError(f"users must be {length} texts or whole numbers, not {shown(users)}")
-    given = list(users)
+    given = users.tolist() if isinstance(users, np.ndarray) else list(users)
     numbers: dict[Any, int] = {}
     found = [numbers.setdefault(user, len(numbers)) if _is_label(user) else -1 for user in given]
     if len(found) != length:
@@ -213,7 +216,7 @@ def _numbered(users: Any, length: int) -> np.ndarray:
     if -1 in found:
         row = found.index(-1)
         raise ValueError(f"the user of round {row} must be a text or a whole number, not {shown(given[row])}")
-    return np.array(found, np.int64)
+    return np.array(found, np.int64), tuple(numbers)
 
 
 def _is_label(value: Any) -> bool:

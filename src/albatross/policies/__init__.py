@@ -17,6 +17,7 @@ from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
 from albatross.policies.arms.successive_rejects import SuccessiveRejects
+from albatross.policies.arms.sw_linucb import SWLinUCB
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -74,6 +75,7 @@ __all__ = [
     "OnlineToConfidence",
     "RegretBalancing",
     "SALasso",
+    "SWLinUCB",
     "SuccessiveRejects",
     "SupLinRel",
     "SupLinUCB",

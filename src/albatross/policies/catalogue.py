@@ -19,6 +19,7 @@ from albatross.policies.arms.osom import OSOM
 from albatross.policies.arms.sa_lasso import SALasso
 from albatross.policies.arms.sf_oful import SFOFUL
 from albatross.policies.arms.successive_rejects import SuccessiveRejects
+from albatross.policies.arms.sw_linucb import SWLinUCB
 from albatross.policies.arms.threshold_lasso import ThresholdLasso
 from albatross.policies.arms.ucb import UCB
 from albatross.policies.arms.ucb1 import UCB1
@@ -73,6 +74,9 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "oful": Entry(OFUL, "Abbasi-Yadkori, Pal, Szepesvari 2011, Figure 1", _LINEAR, "noise level, norm bound"),
     "linucb": Entry(LinUCB, "Chu, Li, Reyzin, Schapire 2011, Algorithm 1", _LINEAR, "width of exploration"),
+    "sw-linucb": Entry(
+        SWLinUCB, "Cheung, Simchi-Levi, Zhu 2019, Algorithm 1", _FEATURES, "window, width of exploration"
+    ),
     "lints": Entry(LinTS, "Agrawal, Goyal 2013, Algorithm 1", _LINEAR, "noise level"),
     "greedy": Entry(Greedy, "Bastani, Bayati, Khosravi 2021, Algorithm 1", _LINEAR, "that contexts are diverse"),
     "na-oful": Entry(NAOFUL, "Gales, Sethuraman, Jun 2022", _LINEAR, "noise level"),

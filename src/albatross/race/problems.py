@@ -5,19 +5,20 @@ No policy wins everywhere, and users do not know in advance which problem they h
 mean over problems.
 
 Policies are given the noise level if they ask for it (a wrong one in two problems), a bound of 10 on the norm, and
-whether there are biases. Albatross is given nothing, AlbatrossDim the noise level. Problems are data, one line each:
-add a line, or use `albatross race --problem`.
+whether there are biases. Albatross and AlbatrossDim are given nothing. Problems are data, one line each: add a line, or
+use `albatross race --problem`. Where rewards drift, policies that forget race beside those that do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross import checks, environments, own_files, policies
-from albatross.environments import Ball, FixedArms, Mixture
+from albatross import checks, own_files, policies
+from albatross.environments import Ball, Drifting, FixedArms, Mixture, Nested
 from albatross.policies import in_words
 from albatross.protocol import begin, on_ball
 
@@ -81,12 +82,23 @@ ARMS: dict[str, Problem] = {
     "500 fixed arms": Problem(FixedArms(n_arms=500, dim=50, noise_sd=_SD), 5_000),
     "lock-in: 10 arms alone": Problem(
         FixedArms(n_arms=10, dim=10, arms="axes", theta=np.linspace(0.0, 1.0, 10)), 5_000, True, 20),
-}
-SPARSE: dict[str, Problem] = {
+    "200 fixed arms in two dimensions": Problem(FixedArms(n_arms=200, dim=2, noise_sd=_SD), 5_000, trials=20),
     "3 of 50 features": Problem(
         Mixture(n_arms=10, dim=50, theta=_sparse(50, 3), biases=np.zeros(10), noise_sd=_SD), 5_000),
     "10 of 50 features": Problem(
         Mixture(n_arms=10, dim=50, theta=_sparse(50, 10), biases=np.zeros(10), noise_sd=_SD), 5_000),
+    "nested, 5 of 20": Problem(Nested(n_arms=10, dims=(5, 10, 20), true_dim=5, noise_sd=_SD), 5_000),
+    "nested, 10 of 20": Problem(Nested(n_arms=10, dims=(5, 10, 20), true_dim=10, noise_sd=_SD), 5_000),
+    "nested, 20 of 20": Problem(Nested(n_arms=10, dims=(5, 10, 20), true_dim=20, noise_sd=_SD), 5_000),
+}
+DRIFT: dict[str, Problem] = {
+    "redrawn every 2000": Problem(Drifting(n_arms=10, dim=5, drift="redrawn", rounds=2_000, noise_sd=_SD), 6_000, True),
+    "redrawn every 600": Problem(Drifting(n_arms=10, dim=5, drift="redrawn", rounds=600, noise_sd=_SD), 6_000),
+    "one turn in 6000": Problem(Drifting(n_arms=10, dim=5, drift="turn", rounds=6_000, noise_sd=_SD), 6_000),
+    "random walk, 2000": Problem(Drifting(n_arms=10, dim=5, drift="walk", rounds=2_000, noise_sd=_SD), 6_000),
+    "redrawn with biases": Problem(
+        Drifting(n_arms=10, dim=5, drift="redrawn", rounds=2_000, noise_sd=_SD, biases=True), 6_000, biases=True),
+    "no drift": Problem(Mixture(n_arms=10, dim=5, biases=np.zeros(10), noise_sd=_SD), 6_000),
 }
 BALL: dict[str, Problem] = {
     "20 of 200, evenly": Problem(
@@ -98,8 +110,7 @@ BALL: dict[str, Problem] = {
     "5 of 50": Problem(Ball(dim=50, sparsity=5, smallest=0.3, noise_sd=0.3), 20_000, True),
 }
 # fmt: on
-# Sparse parameters stand apart: of the policies for finitely many arms only the lassos look for them.
-FAMILIES = {"finitely many arms": ARMS, "finitely many arms, sparse theta": SPARSE, "the unit ball": BALL}
+FAMILIES = {"finitely many arms": ARMS, "rewards that drift": DRIFT, "the unit ball": BALL}
 
 # By name, how they are written. Corral and the balancing policies race over bases that a user would take.
 ARM_POLICIES = {
@@ -111,6 +122,14 @@ ARM_POLICIES = {
             *("eb-ucb", "eb-lints", "threshold-lasso", "sa-lasso", "ed2rb", "uniform"),
         )
     },
+}
+# Their memories are those that are best on average over these problems, which no user would know.
+DRIFT_POLICIES = {
+    "albatross": "albatross(biases=True)",
+    "albatross-learnt": "albatross(biases=True, memory='learnt')",
+    "d-linucb": "linucb(memory=70, alpha=0.35)",
+    "sw-linucb": "sw-linucb(window=200, alpha=0.35)",
+    **{name: name for name in ("linucb", "lints", "greedy", "uniform")},
 }
 BALL_POLICIES = {
     "albatross-dim": "albatross-dim",
@@ -124,12 +143,32 @@ BALL_POLICIES = {
 
 def contenders(problem: Problem, chosen: Iterable[str] | None = None) -> dict[str, Any]:
     """Return the policies that race on a problem, by name, given what they ask for."""
-    written = BALL_POLICIES if isinstance(problem.env, Ball) else ARM_POLICIES
+    written = racing(problem)
     if chosen is not None:
         written = {text: written.get(text, text) for text in chosen}
     known = given_to_policies(problem)
     built = {name: in_words.build(text, known, files=True) for name, text in written.items()}
     return {name: policy for name, policy in built.items() if on_ball(policy) == isinstance(problem.env, Ball)}
+
+
+def racing(problem: Problem) -> dict[str, str]:
+    """Return the policies that race on a problem by default, by name, as they are written."""
+    if isinstance(problem.env, Ball):
+        return BALL_POLICIES
+    return DRIFT_POLICIES if any(problem is each for each in DRIFT.values()) else ARM_POLICIES
+
+
+def given_in_words(problem: Problem) -> dict[str, str]:
+    """Return what each policy that races on a problem by default is given."""
+    words = {"sigma": "noise level", "norm_bound": "norm bound", "biases": "biases or none", "bases": "bases"}
+    known, found = given_to_policies(problem), {}
+    for name, text in racing(problem).items():
+        kind, _, options = text.partition("(")
+        defaults = {field.name: field.default for field in fields(policies.CATALOGUE[kind].policy)}
+        asked = [key for key in known if defaults.get(key) is not None and f"{key}=" not in options]
+        tuned = [key for key in ("memory", "window") if f"{key}=" in options and "learnt" not in options]
+        found[name] = ", ".join([words[key] for key in asked] + tuned) or "nothing"
+    return found
 
 
 def given_to_policies(problem: Problem) -> dict[str, Any]:
@@ -170,7 +209,7 @@ def read_problem(text: str) -> Problem:
     >>> read_problem("Mixture(n_arms=5, dim=3, theta_norm=2, horizon=500)").horizon
     500
     """
-    kinds: dict[str, Any] = {"Mixture": Mixture, "FixedArms": FixedArms, "Nested": environments.Nested, "Ball": Ball}
+    kinds: dict[str, Any] = {each.__name__: each for each in (Mixture, FixedArms, Nested, Drifting, Ball)}
     name, rest = in_words.call_parts(text)
     own = own_files.is_own(name)
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from albatross import own_files, simulate
 from albatross.closure import is_ours
-from albatross.race.problems import Problem, contenders
+from albatross.race.problems import Problem, contenders, given_in_words
 from albatross.race.standings import Raced, Standing, standings
 from albatross.runs import Run
 from albatross.store.files import write_text
@@ -92,7 +92,8 @@ def run_all(
     for title, problems in families.items():
         found = run(problems, out=out, seed=seed, chosen=chosen, announce=announce)
         if found:
-            finished[title] = Result(found, standings(found))
+            given = {} if chosen is not None else given_in_words(next(iter(problems.values())))
+            finished[title] = Result(found, standings(found, given))
             store(finished[title], title=title, out=out)
     if not finished:
         raise ValueError("none of these policies can play any of these problems")

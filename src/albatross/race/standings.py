@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +34,10 @@ class Standing(NamedTuple):
     worst_interval: tuple[float, float]  # 95 %, by resampling trials
     mean: float
     mean_interval: tuple[float, float]
+    given: str  # what it was given of the problems, in words
 
 
-def standings(found: Mapping[str, Raced]) -> list[Standing]:
+def standings(found: Mapping[str, Raced], given: Mapping[str, str] = MappingProxyType({})) -> list[Standing]:
     """Rank all policies that ran on every problem by their worst ratio, smallest first."""
     names = [
         name for name in next(iter(found.values())).regret if all(name in raced.regret for raced in found.values())
@@ -58,6 +60,7 @@ def standings(found: Mapping[str, Raced]) -> list[Standing]:
             _interval(worst[:, j]),
             float(np.exp(np.log(ratios[:, j]).mean())),
             _interval(mean[:, j]),
+            given.get(name, ""),
         )
         for j, name in enumerate(names)
     ]
@@ -75,10 +78,11 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
-    """Return columns policy, worst ratio, its interval, geometric mean, and the problem of the worst ratio."""
+    """Return columns policy, what it is given, worst ratio, its interval, geometric mean, and the worst problem."""
     return [
         (
             line.name,
+            line.given,
             short(line.worst),
             " to ".join(map(short, line.worst_interval)),
             short(line.mean),

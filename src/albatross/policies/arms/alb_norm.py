@@ -286,7 +286,7 @@ def check_state_alb_norm(policy: ALBNorm, state):
 @diagnostics.register
 def diagnostics_alb_norm(policy: ALBNorm, state) -> dict[str, Any]:
     epoch, started = int(state.clock[_EPOCH]), not exploring(policy, state.clock)
-    found = diagnostics(epoch_policy(policy, state.clock, state.norm_bounds), state.inner)
+    found = diagnostics(epoch_policy.py_func(policy, state.clock, state.norm_bounds), state.inner)
     if not started:  # there is no bound yet to make a radius from
         found.update(norm_bound=None, radius=None, optimistic_biases=None)
     return {

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
+from albatross.models.discounted import Discounted, Windowed, biases_of
 from albatross.models.ridge import (
     Joint,
     Ridge,
@@ -32,7 +33,7 @@ class OnRidge:
 
 
 class LinearState(NamedTuple):
-    fit: Joint | Ridge
+    fit: Joint | Ridge | Discounted | Windowed
     pulls: np.ndarray  # (K,)
     priority: np.ndarray  # (K,)
 
@@ -83,9 +84,11 @@ def optimistic(fit, offer, reach):
     return predict(fit, offer.contexts, offer.arms) + widths, widths
 
 
-def describe_fit(fit: Joint | Ridge, pulls: np.ndarray) -> dict[str, Any]:
+def describe_fit(fit: Joint | Ridge | Discounted | Windowed, pulls: np.ndarray) -> dict[str, Any]:
     """Return the plays, theta_hat and, if the model has them, the biases."""
     found: dict[str, Any] = {"pulls": pulls.copy(), "theta_hat": fit.theta.copy()}
     if isinstance(fit, Joint):
         found["biases"] = bias_estimates(fit)
+    elif isinstance(fit, Discounted) and fit.reward_sum.size:
+        found["biases"] = biases_of(fit)
     return found

@@ -11,10 +11,9 @@ import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from albatross import checks
-from albatross.compiling import compiled
+from albatross.compiling import code_of, compiled
 from albatross.options import Option, check_base, parameters
 from albatross.protocol import (
     Choice,
@@ -179,7 +178,7 @@ def _select(i, policies, states, offer, noise):
     return select(policies[i], states[i], offer, noise)
 
 
-@overload(_select, strict=False)
+@code_of(_select)
 def _compile_select(i, policies, states, offer, noise):
     if len(policies) == 1:
         return lambda i, policies, states, offer, noise: select(policies[0], states[0], offer, noise)
@@ -196,7 +195,7 @@ def _update(i, policies, states, choice, reward, n):
     update(policies[i], states[i], choice, reward, n)
 
 
-@overload(_update, strict=False)
+@code_of(_update)
 def _compile_update(i, policies, states, choice, reward, n):
     if len(policies) == 1:
         return lambda i, policies, states, choice, reward, n: update(policies[0], states[0], choice, reward, n)
