@@ -95,7 +95,7 @@ def look(population, user, n_arms):
     return mean, cov, s2, float(np.trace(cov @ each[0]["S"]))
 
 
-def em_step(population, users, n_rewards, n_arms):
+def em_step(population, users, n_arms):
     p = len(population.f)
     d = p - n_arms
     blocks = [slice(0, n_arms), slice(n_arms, p)]
@@ -135,41 +135,37 @@ def em_step(population, users, n_rewards, n_arms):
                     H[i, h] += wi * SE[blocks[i], blocks[h]].sum()
             A += wi * e * k["Db"] @ (k["S"] - k["S"] @ R @ k["S"]) @ k["Db"]
             r += wi * e * k["Db"] @ (k["m"] - k["S"] @ R @ k["m"])
-    omega, s0, nu, pi = population.omega.copy(), population.s0, population.nu, population.pi.copy()
-    patient = n_rewards >= 2 * p
     bias, theta = blocks
-    if patient:
-        pi = (shares + 3 * BASE) / (N + 3)
-        s0 = W / B
-        nu = nus[int(np.argmax(ev))]
-        mean = second / W
-        level, rest = level_and_rest(mean, n_arms)
-        plain = np.zeros((p, p))
-        plain[bias, bias] = level + rest * np.eye(n_arms)
-        plain[theta, theta] = np.trace(mean[theta, theta]) / d * np.eye(d)
-        omega = (W * mean + 8 * plain) / (W + 8)
-        gamma = np.clip(np.linalg.solve(H + np.eye(2), j + 1), 0.25, 4.0)
-        scale = np.repeat(gamma, [n_arms, d])
-        omega = omega * scale[:, None] * scale
-        omega = (omega + omega.T) / 2
+    pi = (shares + 3 * BASE) / (N + 3)
+    s0 = max(W / B, 1e-12)
+    nu = nus[int(np.argmax(ev))]
+    mean = second / W
+    level, rest = level_and_rest(mean, n_arms)
+    plain = np.zeros((p, p))
+    plain[bias, bias] = level + rest * np.eye(n_arms)
+    plain[theta, theta] = np.trace(mean[theta, theta]) / d * np.eye(d)
+    omega = (W * mean + 8 * plain) / (W + 8)
+    gamma = np.clip(np.linalg.solve(H + np.eye(2), j + 1), 0.25, 4.0)
+    scale = np.repeat(gamma, [n_arms, d])
+    omega = omega * scale[:, None] * scale
+    omega = (omega + omega.T) / 2
     _, rest = level_and_rest(omega, n_arms)
     theta_0 = population.f[theta]
     A[bias, bias] += (np.eye(n_arms) - 1 / n_arms) / (s0 * (rest + 1)) + 1e-6 / (s0 * n_arms)
     A[theta, theta] += np.eye(d) * d / (s0 * (np.trace(omega[theta, theta]) + 1) + theta_0 @ theta_0)
     covariance = np.linalg.inv(A)
     f = covariance @ r
-    if patient:
-        topics = pi[1:] / pi[1:].sum()
-        k = int(np.round(topics @ np.log2([c for _, c in KINDS[1:]])))
-        if k != 0:
-            omega[theta, :] *= 2.0**k
-            omega[:, theta] *= 2.0**k
-            least, moved = pi.min(), np.zeros(6)
-            moved[0] = pi[0]
-            for i in range(1, 6):
-                moved[min(max(i - k, 1), 5)] += pi[i]
-            moved = np.maximum(moved, least)
-            pi = moved / moved.sum()
+    topics = pi[1:] / pi[1:].sum()
+    k = int(np.round(topics @ np.log2([c for _, c in KINDS[1:]])))
+    if k != 0:
+        omega[theta, :] *= 2.0**k
+        omega[:, theta] *= 2.0**k
+        least, moved = pi.min(), np.zeros(6)
+        moved[0] = pi[0]
+        for i in range(1, 6):
+            moved[min(max(i - k, 1), 5)] += pi[i]
+        moved = np.maximum(moved, least)
+        pi = moved / moved.sum()
     return SlowPopulation(f, omega, s0, nu, pi, covariance)
 
 
@@ -239,7 +235,7 @@ class SlowFlock:
         self.n_rewards += len(rewards)
         if self.n_rewards >= self.next_look:
             for _ in range(2):
-                self.population = em_step(self.population, self.users, self.n_rewards, self.n_arms)
+                self.population = em_step(self.population, self.users, self.n_arms)
             self.version += 1
             self.history.append(self.population.row())
             while self.next_look <= self.n_rewards:

@@ -1,16 +1,20 @@
 """The flock: golden cases, shards, replay, users as bytes, arms that come and go."""
 
 import io
+import json
 import multiprocessing
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from slow_population import SlowFlock
 
-from albatross import Flock
+from albatross import Flock, flock_population
 from albatross.errors import UnknownDecision, UnreadableFile
-from albatross.flock_population import STEPS
+from albatross.flock_population import STEPS, in_pairs
 from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users
+from albatross.models.population_looks import estimated_mean
 from albatross.models.user_rows import LIST
 
 GOLDEN = Path(__file__).parent / "golden" / "population"
@@ -25,20 +29,66 @@ def as_golden_row(population, dim):
     return np.concatenate([population.mean[order], spread, population.noise, np.log(population.shares), doubt])
 
 
+def two_steps(flock, rewards, patient):
+    """A look as the golden cases have it: two steps, and of the mean alone before there are 2 p rewards."""
+    population = flock.shared
+    for _ in range(2):
+        if patient and rewards < 2 * len(population.mean):
+            sums = in_pairs(flock._common.heard(population, flock._crowd.audience()))
+            doubt, mean = estimated_mean(population.mean, population.spread, population.noise, flock.dim, sums)
+            population = population._replace(mean=mean, doubt=doubt)
+        else:
+            population = flock.renew(population, flock.hear(population))
+    flock.take_up(population)
+
+
 @pytest.mark.parametrize("name", ["small", "late", "patient"])
 def test_golden_cases_are_played_arm_for_arm(name):
+    """They learn variances from 2 p rewards on only. `hear`, `renew` and `take_up` make such looks."""
     case = np.load(GOLDEN / f"{name}.npz")
     n_users, n_arms, dim = (int(size) for size in case["sizes"])
-    flock, batches, populations = Flock(n_users=n_users, n_arms=n_arms, dim=dim, seed=0), [], []
+    flock, batches, populations = Flock(n_users=n_users, n_arms=n_arms, dim=dim, looks=False, seed=0), [], []
+    first = case["contexts"][0, 0][case["eligible"][0, 0]]
+    flock.fix(
+        unit=np.sqrt((first**2).sum(axis=1).mean()), level=case["rewards"][case["order"][case["order"] >= 0][0], 0]
+    )
+    rewards, due = 0, 16.0
     for users, contexts, eligible, order in zip(case["users"], case["contexts"], case["eligible"], case["order"]):
         batches.append(flock.select(users, contexts, eligible))
         if order >= 0:
-            before = flock.shared
             flock.update(batches[order], case["rewards"][order])
-            if flock.shared is not before:
+            rewards += len(users)
+            if rewards >= due:
+                two_steps(flock, rewards, patient=True)
                 populations.append(as_golden_row(flock.shared, dim))
+            while due <= rewards:
+                due = max(2**0.5 * due, due + 1.0)
     np.testing.assert_array_equal([choices.arms for choices in batches], case["arms"])
     np.testing.assert_allclose(populations, case["populations"], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["small", "late"])
+def test_a_flock_plays_as_its_dense_transcription(name):
+    """On the events of the golden cases, with the rewards that they have for whatever arm."""
+    case = np.load(GOLDEN / f"{name}.npz")
+    n_users, n_arms, dim = (int(size) for size in case["sizes"])
+    flock, slow = (
+        Flock(n_users=n_users, n_arms=n_arms, dim=dim, seed=0),
+        SlowFlock(n_users, n_arms, dim, case["priority"]),
+    )
+    batches, populations = [], []
+    for users, contexts, eligible, order in zip(case["users"], case["contexts"], case["eligible"], case["order"]):
+        batches.append(flock.select(users, contexts, eligible))
+        arms, _ = slow.select(users, contexts, eligible)
+        assert batches[-1].arms.tolist() == arms.tolist()
+        if order >= 0:
+            before, made = flock.shared, batches[order]
+            flock.update(made, case["rewards"][order])
+            slow.update(made.users, made.arms, made.actions, case["rewards"][order])
+            if flock.shared is not before:
+                populations.append(as_golden_row(flock.shared, dim))
+    assert len(populations) >= 4
+    np.testing.assert_allclose(populations, slow.history, rtol=1e-5, atol=1e-6)
 
 
 def play(flock, n_batches, *, seed=0, users=7, late=3, log=None):
@@ -78,7 +128,7 @@ def test_a_log_replays_to_the_same_users_and_the_same_population():
             again.update(choices, *rewards)
     assert [again.row(user) for user in flock.users] == [flock.row(user) for user in flock.users]
     assert all(np.array_equal(one, other) for one, other in zip(flock.shared, again.shared, strict=True))
-    assert flock.user("user 1").rewards > LIST  # a triangle took part
+    assert max(flock.user(user).rewards for user in flock.users) > LIST  # a triangle took part
 
 
 def test_a_saved_flock_goes_on_where_it_stopped(played):
@@ -130,10 +180,52 @@ def test_a_damaged_row_is_refused_and_nothing_changes(played, damage, message):
     assert played.row("user 1") == before
 
 
-def test_a_row_of_another_flock_is_refused(played):
-    row = played.row("user 1")
-    with pytest.raises(ValueError, match="of other"):
-        new_flock(arms=[*ARMS, "science"]).put("user 1", row)
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"arms": ["chess", *ARMS]}, "of other arms"),
+        ({"dim": DIM + 1}, "of other dim"),
+        ({"unit": 3.0}, "unit 1.5"),
+        ({"unit": 1.5, "level": 7.0}, "level"),
+    ],
+)
+def test_a_row_of_another_flock_is_refused(played, other, message):
+    flock = new_flock(**other)
+    with pytest.raises(ValueError, match=message):
+        flock.put("user 1", played.row("user 1"))
+    assert flock.users == []
+
+
+def test_a_flock_that_has_seen_nothing_takes_unit_and_level_from_a_row(played):
+    flock = new_flock()
+    flock.put("user 1", played.row("user 1"))
+    assert flock.row("user 1") == played.row("user 1")
+
+
+def change_arms(flock):
+    """New arms, in a slot of their own and in that of a retired one."""
+    flock.add_arm("science")
+    flock.retire_arm("sport")
+    flock.add_arm("chess")
+    return flock
+
+
+@pytest.mark.parametrize("user", ["user 1", "rare"])  # a triangle, and a list of events
+def test_arms_that_were_added_while_a_user_was_away_are_there(played, user):
+    stayed, left = Flock.load(_saved(played)), Flock.load(_saved(played))
+    for flock in (stayed, left):
+        flock.update(flock.select(["rare"], np.ones((1, 3, DIM))), [1.0])
+        flock.drop(flock.select(["user 1"], np.ones((1, 3, DIM)), [["sport"]]))
+    (row,) = left.release([user], pending=True)
+    for flock in (stayed, left):
+        for name in flock.users:  # so that the slot of sport is free
+            flock._crowd.pending[flock._crowd.users.slots([name])] = 0
+        change_arms(flock)
+    left.put(user, row)
+    assert left._crowd.n_slots == 4
+    contexts = np.ones((1, 4, DIM))
+    assert np.array_equal(stayed.select([user], contexts).scores, left.select([user], contexts).scores)
+    assert left.user(user).biases == stayed.user(user).biases
 
 
 # ---------------------------------------------------------------------------------------------------------- shards
@@ -141,7 +233,7 @@ def test_a_row_of_another_flock_is_refused(played):
 
 def shard(pipe, buckets):
     """One of several processes: the users of some buckets, decisions and rewards as they come."""
-    flock, waiting = new_flock(looks=False, unit=1.5), {}
+    flock, waiting = new_flock(looks=False, unit=1.5, level=0.25), {}
     while (message := pipe.recv()) is not None:
         verb, *rest = message
         if verb == "select":
@@ -151,8 +243,7 @@ def shard(pipe, buckets):
             waiting[number] = mine, choices
             pipe.send((mine, choices.arms.tolist()))
         elif verb == "update":
-            number, rewards, origin = rest
-            flock._origin[1:] = origin
+            number, rewards = rest
             mine, choices = waiting.pop(number)
             flock.update(choices, rewards[mine])
             pipe.send(None)
@@ -164,7 +255,7 @@ def shard(pipe, buckets):
 
 
 def test_three_processes_find_the_population_of_one_bit_for_bit():
-    alone = new_flock(unit=1.5)
+    alone = new_flock(unit=1.5, level=0.25)
     context = multiprocessing.get_context("spawn")
     pipes, workers = [], []
     for buckets in ([0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15]):
@@ -180,7 +271,7 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
         return [pipe.recv() for pipe in pipes]
 
     try:
-        rng, population, rewards_seen, looks = np.random.default_rng(1), alone.shared, 0, 0
+        rng, population, looks = np.random.default_rng(1), alone.shared, 0
         for number in range(40):
             users, contexts = [f"user {k}" for k in rng.integers(9, size=4)], rng.standard_normal((4, 3, DIM))
             choices = alone.select(users, contexts)
@@ -192,12 +283,10 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
             rewards = choices.actions[:, 0] + rng.standard_normal(4)
             before = alone.shared
             alone.update(choices, rewards)
-            ask("update", number, rewards, alone._origin[1:].tolist())
-            rewards_seen += 4
+            ask("update", number, rewards)
             if alone.shared is not before:
                 for _ in range(STEPS):
-                    heard = sum(ask("hear", population))
-                    population = alone.renew(population, heard, rewards=rewards_seen)
+                    population = alone.renew(population, sum(ask("hear", population)))
                 ask("take_up", population)
                 looks += 1
                 for one, other in zip(alone.shared, population, strict=True):
@@ -209,7 +298,91 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
             worker.join(20)
 
 
+def test_populations_of_another_size_are_refused_before_compiled_code_sees_them(played):
+    other, before = new_flock(arms=["sport"]).shared, _saved(played).getvalue()
+    heard = played.hear(played.shared)
+    cut = played.shared._replace(spread=played.shared.spread[:2, :2])
+    for wrong in (other, cut, None, played.shared._replace(mean=np.full(5, np.nan))):
+        for call in (played.take_up, played.hear, lambda each: played.renew(each, heard)):
+            with pytest.raises(ValueError, match=r"population|must"):
+                call(wrong)
+    assert _saved(played).getvalue() == before
+
+
 # ------------------------------------------------------------------------------------------------------------- arms
+
+
+@pytest.mark.parametrize("change", [lambda flock: flock.add_arm("science"), lambda flock: flock.reset_arm("art")])
+def test_users_and_population_take_a_new_arm_at_once(played, change, monkeypatch):
+    """Compiled code would read outside of arrays if another thread decided in between, or if one of them failed."""
+    flock, locked = Flock.load(_saved(played)), []
+
+    def out_of_memory(*_):
+        locked.append(flock._lock.locked())
+        raise MemoryError
+
+    monkeypatch.setattr(flock_population, "with_arm", out_of_memory)
+    with pytest.raises(MemoryError):
+        change(flock)
+    assert locked == [True]
+    assert (flock.arms, flock._crowd.n_slots, len(flock.shared.mean)) == (ARMS, 3, 3 + DIM)
+
+
+@pytest.mark.parametrize("plays", [1, 5, 18])
+def test_a_flock_can_be_saved_after_an_arm_took_the_slot_of_another(plays):
+    flock = new_flock()
+    for _ in range(plays):
+        flock.update(flock.select(["anna"], np.ones((1, 3, DIM)), [["sport"]]), [1.0])
+    flock.retire_arm("sport")
+    flock.add_arm("chess")
+    assert Flock.load(_saved(flock)).row("anna") == flock.row("anna")
+    flock.put("anna", flock.row("anna"))
+    assert flock.user("anna").rewards == plays - 1
+
+
+# ----------------------------------------------------------------------------------------------- memory that is needed
+
+
+def test_users_with_a_single_reward_cost_no_matrix():
+    flock, names = new_flock(), [f"user {number}" for number in range(100)]
+    flock.update(flock.select(names, np.ones((100, 3, DIM))), np.ones(100))
+    assert len(flock._crowd.state.memory.triangles) == 0
+    flock.update(flock.select(names[:3] * LIST, np.ones((3 * LIST, 3, DIM))), np.ones(3 * LIST))
+    assert len(flock._crowd.state.memory.triangles) == 3
+    flock.update(flock.select(names[:3] * LIST, np.ones((3 * LIST, 3, DIM))), np.ones(3 * LIST))
+    assert len(flock._crowd.state.memory.triangles) == 3
+
+
+def test_a_reward_copies_nothing_of_other_users(played):
+    flock = Flock.load(_saved(played))
+    for _ in range(2):
+        before = flock._crowd.pending, flock._crowd.keys, flock._crowd.state.looked
+        flock.update(flock.select(["user 1"], np.ones((1, 3, DIM))), [1.0])
+    after = flock._crowd.pending, flock._crowd.keys, flock._crowd.state.looked
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_more_users_than_fit_are_refused_before_the_memory_is_gone():
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="GB"):
+        Flock(n_users=10**11, n_arms=3, dim=2)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("claimed", [{"dim": 16_000}, {"n_arms": 16_000}, {"n_users": 10**9, "users": None}])
+def test_loading_costs_no_more_than_the_file_has(played, claimed):
+    with np.load(_saved(played)) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = {**json.loads(arrays["header"].tobytes()), **claimed}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    changed = io.BytesIO()
+    np.savez(changed, **arrays)
+    tracemalloc.start()
+    with pytest.raises(UnreadableFile):
+        Flock.load(changed)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
 
 
 def test_arms_come_and_go_while_decisions_are_pending(played):
@@ -254,6 +427,38 @@ def test_sampling_draws_from_the_posterior():
     assert draws.mean() > min(user.biases.values())
 
 
+@pytest.mark.parametrize("index", ["optimism", "sampling"])
+@pytest.mark.parametrize("size", [1e10, 1e30, 1e99])
+def test_scores_are_finite_though_contexts_become_larger_by_far(index, size):
+    flock, rng = play(new_flock(index=index), 30), np.random.default_rng(3)
+    for _ in range(30):
+        choices = flock.select(["user 1", "user 2"], size * rng.standard_normal((2, 3, DIM)))
+        assert np.isfinite(choices.scores).all()
+        flock.update(choices, rng.standard_normal(2))
+    assert np.isfinite([flock.population().noise_sd, *flock.population().theta.values()]).all()
+
+
+def test_contexts_far_beyond_their_unit_are_refused_and_change_nothing():
+    flock = new_flock()
+    contexts = np.full((2, 3, DIM), 1e-30)
+    contexts[1] = 1e99
+    with pytest.raises(ValueError, match=r"at most 1e\+100 times their usual length, 1\.41421e-30"):
+        flock.select(["anna", "bob"], contexts)
+    assert (flock.users, flock._origin.tolist()) == ([], [0.0, 0.0, 0.0])
+
+
+def test_propensities_of_sampling_are_those_of_its_choices():
+    flock = play(new_flock(index="sampling", unit=1.0, floor=0.1), 20)
+    contexts, before = np.random.default_rng(2).standard_normal((3, DIM)), flock.row("user 1")
+    shares = flock.propensity("user 1", contexts, ["sport", "art"], draws=2_000)
+    assert flock.row("user 1") == before
+    choices = flock.select(["user 1"] * 2_000, np.repeat(contexts[None], 2_000, 0), [["sport", "art"]] * 2_000)
+    chosen = [float(np.mean(np.asarray(choices.arms) == arm)) for arm in ARMS]
+    np.testing.assert_allclose(shares, chosen, atol=0.04)
+    assert shares[1] == 0.0
+    assert shares.sum() == pytest.approx(1.0)
+
+
 def test_a_floor_makes_propensities_exact():
     flock = new_flock(floor=0.3)
     found = {flock.select(["anna"], np.ones((1, 3, DIM))).propensities[0].round(9) for _ in range(60)}
@@ -271,9 +476,14 @@ def test_a_floor_makes_propensities_exact():
         (lambda flock: flock.retire_arm("chess"), "chess"),
         (lambda flock: flock.release(["user 1", "user 1"]), "twice"),
         (lambda flock: flock.take_up(None), "population"),
+        (lambda flock: flock.hear(new_flock(arms=[*ARMS, "science"]).shared), "mean"),
+        (lambda flock: flock.renew(flock.shared, np.ones((16, 3))), "heard"),
+        (lambda flock: flock.propensity("user 1", np.ones((3, DIM))), "sampling"),
         (lambda flock: Flock(users=[], n_users=3, arms=ARMS, dim=2), "not both"),
         (lambda flock: new_flock(index="greedy"), "index"),
         (lambda flock: new_flock(unit=-1.0), "unit"),
+        (lambda flock: new_flock(level=np.nan), "level"),
+        (lambda flock: new_flock(looks=False).select(["anna"], np.ones((1, 3, DIM))), "give unit"),
     ],
 )
 def test_bad_input_is_refused_with_a_sentence_and_changes_nothing(played, call, message):
@@ -301,6 +511,17 @@ def test_the_population_says_what_it_rests_on(played):
     assert report.looks == len(report.history["rewards"]) > 3
     assert any("users" in warning for warning in report.warnings)
     assert "16 rewards" in new_flock().population().warnings[0]
+
+
+def test_equal_rewards_and_contexts_that_never_change_are_warned_of():
+    flock, contexts = new_flock(), np.random.default_rng(0).standard_normal((1, 3, DIM))
+    for visit in range(60):
+        flock.update(flock.select([f"user {visit % 30}"], contexts), [1.0])
+    report = flock.population()
+    assert report.noise_sd >= 1e-6  # and not 0
+    assert any("never change" in warning for warning in report.warnings)
+    assert any("All rewards are equal" in warning for warning in report.warnings)
+    assert np.isfinite(flock.select(["newcomer"], contexts).scores).all()
 
 
 def test_a_newcomer_has_the_posterior_of_the_population():

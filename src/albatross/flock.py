@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,21 +12,30 @@ import numpy as np
 from albatross import checks, events, saving
 from albatross.arms import Name, NumberedArms
 from albatross.batches import Batches
+from albatross.explaining import Explanation, compared
 from albatross.features import Features, given_dim
-from albatross.flock_crowd import BUCKETS, FlockCrowd
+from albatross.flock_crowd import BUCKETS, FlockCrowd, check_origin
 from albatross.flock_population import Common, check_population
 from albatross.flock_reports import PopulationReport, UserReport, population_report, user_report
-from albatross.flocking import choose_for_users, learn_rewards_of_users, note_decisions, present_posterior
+from albatross.flocking import (
+    choose_for_users,
+    count_draws,
+    estimates,
+    learn_rewards_of_users,
+    note_decisions,
+    present_posterior,
+)
 from albatross.floor import check_floor
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events
-from albatross.models.population import Population
+from albatross.models.population import Population, Posterior
 from albatross.models.population_looks import Heard, nothing_heard
 from albatross.models.units import unit_of
 from albatross.named_arms import NamedArms
 from albatross.noise import fill_by_user
 from albatross.notebook import html_table
 from albatross.protocol import Offer
+from albatross.states import mapped
 from albatross.users import NamedUsers, NumberedUsers, user_keys
 
 INDICES = ("optimism", "sampling")
@@ -40,9 +49,10 @@ class Flock(Batches):
     "optimism", Albatross's, or "sampling", Thompson's, which draws. Users, arms, features, floor and batches are as in
     `Fleet`. `population` and `user` say what was learnt.
 
-    `unit` is the usual length of a context; without it, that of the first offer is taken. With `looks=False` the flock
-    learns its users only: the population comes from outside, as for one of several processes that share the users
-    (`hear`, `renew`, `take_up`).
+    `unit` is the usual length of a context, and `level` a usual reward; without them, those of the first offer and the
+    first reward are taken. With `looks=False` the flock learns its users only: the population comes from outside, as
+    for one of several processes that share the users (`hear`, `renew`, `take_up`). All of them need the same `unit` and
+    `level`.
 
     >>> flock = Flock(users=[], arms=["sport", "politics", "art"], dim=2, seed=0)
     >>> contexts = np.random.default_rng(0).standard_normal((2, 3, 2))
@@ -64,6 +74,7 @@ class Flock(Batches):
         index: str = "optimism",
         floor: float = 0.0,
         unit: float | None = None,
+        level: float | None = None,
         looks: bool = True,
         seed: int | np.random.SeedSequence | None = None,
     ) -> None:
@@ -72,6 +83,8 @@ class Flock(Batches):
         check_options(index, floor, looks)
         if unit is not None:
             checks.positive("unit", unit)
+        if level is not None:
+            checks.real("level", level)
         dim = given_dim(dim, features)
         rng = checks.generator("seed", seed)
         known = NumberedArms(int(n_arms or 0)) if arms is None else NamedArms(arms)
@@ -80,14 +93,15 @@ class Flock(Batches):
         self.dim, self.features, self.index, self.floor, self.looks = dim, features, index, float(floor), looks
         words = rng.integers(0, 2**64, 4, np.uint64)
         self._secret = words[2:]
+        # Unit of the contexts, 0 before the first decision; level of the rewards; whether it is known.
+        self._origin = np.array([float(unit or 0.0), float(level or 0.0), float(level is not None)])
         self._crowd: Any = FlockCrowd(
-            NumberedUsers(0) if users is None else NamedUsers(), known, dim, words[:2].tobytes()
+            NumberedUsers(0) if users is None else NamedUsers(), known, dim, words[:2].tobytes(), self._origin
         )
-        # Unit of the contexts, 0 before the first decision; the first reward; whether there was one.
-        self._origin = np.array([0.0 if unit is None else float(unit), 0.0, 0.0])
         self._common = Common(known.first, dim)
         self._set_up()
         if users is None:
+            self._crowd.make_room(users=int(n_users or 0))
             self._crowd.admit({number: number for number in range(int(n_users or 0))})
         else:
             self.admit(users)
@@ -146,24 +160,20 @@ class Flock(Batches):
         return self._common.prior, crowd.state, self._common.version, self._origin, counted, *offered, made
 
     def _learning(self, made: Events, rewards: np.ndarray) -> Any:
-        return (
-            self._common.prior,
-            self._crowd.state,
-            self._common.version,
-            self._origin,
-            self._crowd.pending,
-            made,
-            rewards,
-        )
+        common, crowd = self._common, self._crowd
+        return common.prior, crowd.state, common.version, self._origin, crowd.pending, made, rewards
 
     def _choose_arms(self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events) -> None:
         crowd = self._crowd
         if noise is None:
             noise = np.empty((made.users.size, self.noise_size))
             fill_by_user(noise, crowd.keys, self._secret, made.users, crowd.decisions)
-        if self._origin[0] == 0.0 and made.users.size:
-            self._origin[0] = unit_of(Offer(contexts[0], mask[0], crowd.pending[0], -1, crowd.arms.active))
-        self._choose(*self._choosing(contexts, mask, given, noise, made))
+        if made.users.size:
+            self._check_shared(self.unit, "unit")
+            self._origin[0] = self._unit(contexts, contexts[0], mask[0], crowd.arms.active)
+        wrong = self._choose(*self._choosing(contexts, mask, given, noise, made))
+        if wrong >= 0:
+            raise ValueError(f"event {wrong}: the scores are not finite, contexts or rewards differ too much in size")
 
     def _note_decisions(self, made: Events) -> None:
         crowd = self._crowd
@@ -172,17 +182,71 @@ class Flock(Batches):
     def _learn_rewards(self, made: Events, rewards: np.ndarray) -> None:
         if not rewards.size:
             return
+        self._check_shared(self.level, "level")
         self._crowd.make_room_for(made.users)
-        origin = self._origin
-        if origin[0] == 0.0:  # these were recorded, and nothing was chosen yet
-            everything = np.ones(len(made.actions), bool)
-            origin[0] = unit_of(Offer(made.actions, everything, self._crowd.pending[0], -1, made.arms))
+        origin, everything = self._origin, np.ones(len(made.actions), bool)
+        origin[0] = self._unit(made.actions, made.actions, everything, made.arms)  # they may have been recorded
         if origin[2] == 0.0:
             origin[1], origin[2] = rewards[0], 1.0
         self._learn(*self._learning(made, rewards))
         self._common.rewards += rewards.size
         if self.looks and self._common.is_due:
             self._common.look(self._crowd, origin[0])
+
+    # ------------------------------------------------------------------------------------------ unit and first reward
+
+    @property
+    def unit(self) -> float | None:
+        """The usual length of a context, None before the first decision."""
+        return float(self._origin[0]) or None
+
+    @property
+    def level(self) -> float | None:
+        """What is taken off all rewards, the first one; None before it."""
+        return float(self._origin[1]) if self._origin[2] else None
+
+    def fix(self, *, unit: float | None = None, level: float | None = None) -> None:
+        """Fix the unit of the contexts or the level of the rewards, as those that a log was made with."""
+        with self._lock:
+            if unit is not None and self.unit is None:
+                checks.positive("unit", unit)
+                self._origin[0] = unit
+            if level is not None and self.level is None:
+                self._origin[1:] = checks.finite_array("level", level, ()), 1.0
+
+    def _check_shared(self, known: float | None, name: str) -> None:
+        """Refuse to choose a unit or a level that other processes cannot know."""
+        if known is None and not self.looks:
+            raise ValueError(f"with looks=False, give {name} or fix it: that of the process that makes the population")
+
+    def _unit(self, contexts: np.ndarray, offered: np.ndarray, mask: np.ndarray, arms: np.ndarray) -> float:
+        """Return the unit of the contexts, that of these rows if there was none. Contexts far beyond it are refused."""
+        unit = self._origin[0] or unit_of(Offer(offered, mask, self._crowd.pending[0], -1, arms))
+        if unit < 1.0 and np.abs(contexts).max() > checks.LARGEST * unit:
+            raise ValueError(f"contexts must be at most {checks.LARGEST:g} times their usual length, {unit:g}")
+        return float(unit)
+
+    def propensity(
+        self, user: Name, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
+    ) -> np.ndarray:
+        """Estimate the probability of each arm being chosen now for a known user, from `draws` draws.
+
+        Only `index="sampling"` draws; with "optimism", `propensities` of the choices are exact. Nothing changes.
+        """
+        if self.index != "sampling":
+            raise ValueError('propensity needs index="sampling"; with optimism, choices have exact propensities')
+        checks.whole("draws", draws, least=1)
+        checks.seed("seed", seed)
+        with self._lock:
+            crowd, arms = self._crowd, self._crowd.arms
+            (slot,) = crowd.users.slots([user])
+            contexts = events.finite("contexts", contexts, (arms.active.size, self.dim))
+            mask = arms.masks(None if eligible is None else [eligible], 1)[0]
+            noise = np.random.default_rng(seed).standard_normal((draws, self.dim + crowd.n_slots))
+            offer = Offer(contexts, mask, crowd.pending[slot], -1, arms.active)
+            common, unit = self._common, self._origin[0] or 1.0
+            counts = count_draws(common.prior, crowd.state, common.version, unit, offer, noise, slot)
+        return (1.0 - self.floor) * counts / draws + self.floor * mask / np.count_nonzero(mask)
 
     # -------------------------------------------------------------------------------------------------- the population
 
@@ -198,17 +262,15 @@ class Flock(Batches):
         give the sum to `renew`: whoever has which buckets, the next population is the same, bit for bit.
         """
         with self._lock:
-            rows = [
-                np.concatenate([part.ravel() for part in heard])
-                for heard in self._common.heard(population, self._crowd)
-            ]
-            return np.array(rows)
+            check_population(population, like=self.shared)
+            audience = self._crowd.audience()
+            audience = audience._replace(memory=mapped(np.copy, audience.memory))
+        rows = self._common.heard(population, audience)  # it may take long, and users decide and learn meanwhile
+        return np.array([np.concatenate([part.ravel() for part in heard]) for heard in rows])
 
-    def renew(self, population: Population, heard: np.ndarray, *, rewards: int) -> Population:
-        """Return the next population, from what all users said under this one and the number of all rewards.
-
-        A look takes two such steps.
-        """
+    def renew(self, population: Population, heard: np.ndarray) -> Population:
+        """Return the next population, from what all users said under this one. A look takes two such steps."""
+        check_population(population, like=self.shared)
         shapes = nothing_heard(len(population.mean))
         heard = checks.finite_array("heard", heard, (BUCKETS, sum(part.size for part in shapes)))
         cuts = np.cumsum([part.size for part in shapes])[:-1]
@@ -216,12 +278,12 @@ class Flock(Batches):
             Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
             for row in heard
         ]
-        return self._common.renewed(population, rows, rewards)
+        return self._common.renewed(population, rows)
 
     def take_up(self, population: Population) -> None:
         """Use a population from outside. Users take it up at their next decisions."""
-        check_population(population, like=self.shared)
         with self._lock:
+            check_population(population, like=self.shared)
             self._common.note(population, self._crowd, self._origin[0])
 
     def bucket(self, user: Name) -> int:
@@ -232,7 +294,8 @@ class Flock(Batches):
     def population(self) -> PopulationReport:
         """Return what all users have in common: means, spread, kinds of users, noise, and the history of looks."""
         with self._lock:
-            return population_report(self.shared, history=self._common.history, **self._labels())
+            history, varied = self._common.history, self._crowd.varied()
+            return population_report(self.shared, history=history, varied=varied, **self._labels())
 
     def user(self, user: Name) -> UserReport:
         """Return what is known of one user: kinds, theta with standard deviations, norm, biases, noise."""
@@ -243,24 +306,37 @@ class Flock(Batches):
                 self._common.prior, crowd.state.memory, self.dim, crowd.n_slots, slot
             )
             counts = crowd.state.memory.plays[slot], crowd.pending[slot].sum(), crowd.decisions[slot]
-            return user_report(posterior, weights, counts=counts, **self._labels())
+            return user_report(Posterior(*posterior), weights, counts=counts, **self._labels())
+
+    def explain(self, user: Name, contexts: Any, eligible: Any = None) -> Explanation:
+        """Explain what would be chosen for a user: every arm's mean, width and score, and what decides.
+
+        The user's posterior is that of a fresh look. Nothing is drawn and nothing changes.
+        """
+        with self._lock:
+            crowd, dim = self._crowd, self.dim
+            (slot,) = crowd.users.slots([user])
+            rows, mask, arms = crowd.arms.rows(contexts, eligible, None, dim)
+            offer, plays = Offer(rows, mask, crowd.pending[slot], -1, arms), float(crowd.state.memory.plays[slot])
+            known, _ = present_posterior(self._common.prior, crowd.state.memory, dim, crowd.n_slots, slot)
+            unit, level, posterior = self.unit or unit_of(offer), self.level or 0.0, Posterior(*known)
+            means, widths = estimates(posterior, offer, unit, plays, dim)
+            found = {"theta_hat": posterior.mean[:dim] / unit, "biases": posterior.mean[dim:]}
+            means += level
+            return compared(found, offer, means, means + widths, widths, arms=crowd.arms.names, names=self._names)
+
+    @property
+    def _names(self) -> Sequence[str]:
+        return self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
 
     def _labels(self) -> dict[str, Any]:
-        names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
         arms = self._crowd.arms
-        return {"arms": arms.names, "slots": arms.active, "names": names, "origin": self._origin}
+        return {"arms": arms.names, "slots": arms.active, "names": self._names, "origin": self._origin}
 
-    def add_arm(self, name: Name) -> None:
-        """Add an arm for all users. Its row is the last one of the contexts that `select` takes."""
-        self._change_arms(super().add_arm, name)
-
-    def reset_arm(self, name: Name) -> None:
-        """Forget the bias of an arm, as if it were new. Rewards of its pending choices then teach theta only."""
-        self._change_arms(super().reset_arm, name)
-
-    def _change_arms(self, change: Any, name: Name) -> None:
-        change(name)
-        self._common.add_arm(self._crowd.arms.slot(name))
+    def _take(self, arms: NamedArms, slot: int) -> None:
+        common = self._common.with_arm(slot)
+        self._crowd.take(arms, slot)
+        self._common = common  # no call in between: users and population always have the same arms
 
     # -------------------------------------------------------------------------------------------------- save and load
 
@@ -295,20 +371,24 @@ class Flock(Batches):
             for name in ("n_arms", "dim"):
                 checks.whole(name, header[name], least=1)
             schema, named, dim = header["features"], header["users"], header["dim"]
+            checks.whole("n_users", header["n_users"], least=0)
+            # Two matrices of the population, and of every user at least counts, would be in it.
+            if max(16 * (header["n_arms"] + dim) ** 2, 4 * header["n_users"] * header["n_arms"]) > saved.nbytes:
+                raise ValueError("what it claims to hold is larger than this file")
             flock.features = None if schema is None else Features.from_dict(schema)
             flock.dim, flock.index, flock.looks = given_dim(dim, flock.features), header["index"], header["looks"]
             flock.floor = float(header["floor"])
             check_options(flock.index, flock.floor, flock.looks)
             flock._secret = checks.words("noise_key", header["noise_key"], 2)
             flock._origin = checks.finite_array("origin", header["origin"], (3,))
+            check_origin(flock._origin)
             flock._common = Common.restored(saved, header["n_arms"], dim)
             arms, n_slots = header["arms"], header["n_arms"]
             known = NumberedArms(n_slots) if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
-            checks.whole("n_users", header["n_users"], least=0)
             users = NumberedUsers(header["n_users"]) if named is None else NamedUsers()
             if named is not None:
                 users.admit(users.listed(named)[2])
-            flock._crowd = FlockCrowd(users, known, dim, bytes.fromhex(header["key"]))
+            flock._crowd = FlockCrowd(users, known, dim, bytes.fromhex(header["key"]), flock._origin)
             if flock._crowd.n_slots != n_slots or len(users) != header["n_users"]:
                 raise ValueError("arms and users must be as many as there are names")
             flock._crowd.restore(saved)

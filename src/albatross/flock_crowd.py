@@ -12,16 +12,17 @@ import numpy as np
 
 from albatross import checks, saving
 from albatross.arms import Name, NumberedArms
-from albatross.flocking import FlockState
+from albatross.flocking import FlockState, put_back_users
 from albatross.models.population import Posterior
 from albatross.models.user_rows import (
     LIST,
+    Memory,
     Packed,
+    data_of,
     forget,
     longer,
     no_memory,
     packed,
-    unpacked,
     widened,
     with_room,
     without_arm,
@@ -31,6 +32,8 @@ from albatross.users import NumberedUsers, leaving, user_keys
 
 _MAGIC = b"albatross flock row 1\n"  # with the version of the format
 _CHECKSUM = 4  # bytes
+_NEWCOMER = 300  # bytes of a user without a reward, while they are admitted
+_SAMPLE = 300  # users whose contexts a report looks at
 BUCKETS = 16  # of users; the population adds them up in a fixed order
 
 
@@ -45,14 +48,25 @@ class Kept(NamedTuple):
     decisions: np.ndarray  # (n,) int32
 
 
+class Audience(NamedTuple):
+    """Users as the population hears them."""
+
+    memory: Memory
+    buckets: list[np.ndarray]  # the slots of the users in every bucket
+    n_slots: int  # of arms
+
+
 class FlockCrowd:
     """Users, arms, and what is kept of every user; arrays may have more rows than there are users."""
 
     parameters = None  # of a policy: a flock has one of its own
 
-    def __init__(self, users: NumberedUsers, arms: NumberedArms, dim: int, secret: bytes) -> None:
+    def __init__(
+        self, users: NumberedUsers, arms: NumberedArms, dim: int, secret: bytes, origin: np.ndarray, n_arms: int = 0
+    ) -> None:
         self.users, self.arms, self.dim, self.secret = users, arms, dim, secret
-        n_arms = len({slot for _, slot in arms.taken})
+        self.origin = origin  # (3,) unit of the contexts, 0 if unknown; level of the rewards; whether it is known
+        n_arms = n_arms or arms.used(len(arms.taken))
         p = dim + n_arms
         none = Posterior(np.empty((0, p)), np.empty((0, p, p)), np.empty((0, 2)))
         self.state = FlockState(no_memory(n_arms, dim), np.empty(0, np.int64), np.empty(0, np.int64), none)
@@ -77,8 +91,11 @@ class FlockCrowd:
         if newcomers:
             slots = np.fromiter(newcomers.values(), np.int64, len(newcomers))
             keys = user_keys(newcomers, self.secret)
-            self._make_room(users=int(slots.max()) + 1)
-            self.keys[slots], self.decisions[slots], self.state.version[slots] = keys, 0, -1
+            self.make_room(users=int(slots.max()) + 1)
+            for slot in slots[self.state.memory.plays[slots] > 0].tolist():  # a Ctrl-C came while they were released
+                self._forget(slot)
+            self.keys[slots], self.decisions[slots], self.pending[slots] = keys, 0, 0
+            self.state.version[slots], self.state.looked[slots] = -1, 0
             self.users.admit(newcomers)
 
     def release(self, users: Any, *, pending: bool) -> list[bytes]:
@@ -87,35 +104,69 @@ class FlockCrowd:
         found = [self._in_bytes(slot) for slot in slots]
         self.users.release(names)
         for slot in slots.tolist():
-            forget(self.state.memory, slot)
+            self._forget(slot)
         self.pending[slots] = 0
         return found
 
+    def _forget(self, slot: int) -> None:
+        """Forget a user. Nothing is left for whoever gets their place: what is kept must not depend on who was here."""
+        place = self.state.memory.place[slot]
+        if place >= 0:
+            for _, array in leaves(self.state.posteriors):
+                array[place] = 0.0
+        forget(self.state.memory, slot)
+
     def make_room_for(self, slots: np.ndarray) -> None:
         """Make sure that there is room for one more event of each of these users."""
-        full = slots[self.state.memory.plays[slots] >= LIST - slots.size]
-        self._make_room(events=slots.size, triangles=np.unique(full).size)
+        memory, (users, events) = self.state.memory, np.unique(slots, return_counts=True)
+        listed = memory.place[users] < 0
+        room = LIST - memory.plays[users[listed]]
+        self.make_room(events=int(np.minimum(events[listed], room).sum()), triangles=int((events[listed] > room).sum()))
 
-    def _make_room(self, *, users: int = 0, events: int = 0, triangles: int = 0) -> None:
-        state = self.state
-        memory = with_room(state.memory, users=users, events=events, triangles=triangles)
-        more = memory.plays.size - state.looked.size
+    def make_room(self, *, users: int = 0, events: int = 0, triangles: int = 0) -> None:
+        """Make sure that there is room for so many users, and so many more events and triangles."""
+        state, p, known = self.state, self.dim + self.n_slots, self.state.memory
+        of_user, of_event, of_triangle = _NEWCOMER + 4 * self.n_slots, 8 * self.dim + 16, 12 * p * p + 32 * p
+        lacking = (
+            (users - known.plays.size, known.plays.size, of_user),
+            (events - int(known.free[2]), known.arms.size, of_event),
+            (triangles - int(known.free[3]), known.spare.size, of_triangle),
+        )
+        size = sum((have + max(more, have // 2)) * n_bytes for more, have, n_bytes in lacking if more > 0)
+        if not size:
+            return
+        checks.fits_in_memory(f"{max(users, len(self.users))} users with their rewards", size, "take fewer")
+        memory = with_room(known, users=users, events=events, triangles=triangles)
         rows = memory.spare.size - len(state.posteriors.mean)
         posteriors = mapped(lambda array: longer(array, rows, 0.0), state.posteriors) if rows else state.posteriors
-        looked, version = longer(state.looked, more, 0), longer(state.version, more, -1)
-        columns = (longer(array, more, 0) for array in (self.pending, self.decisions, self.keys))
-        pending, decisions, keys = columns
+        state = state._replace(memory=memory, posteriors=posteriors)
+        pending, decisions, keys = self.pending, self.decisions, self.keys
+        if more := memory.plays.size - known.plays.size:
+            state = state._replace(looked=longer(state.looked, more, 0), version=longer(state.version, more, -1))
+            pending, decisions, keys = (longer(array, more, 0) for array in (pending, decisions, keys))
         # No calls here: neither a Ctrl-C nor a lack of memory can come in between.
-        self.state = FlockState(memory, looked, version, posteriors)
-        self.pending, self.decisions, self.keys = pending, decisions, keys
+        self.state, self.pending, self.decisions, self.keys = state, pending, decisions, keys
 
-    def buckets(self) -> list[np.ndarray]:
-        """Return the slots of the users in every bucket, in an order that depends on their names alone."""
+    def audience(self) -> Audience:
+        """Return the users as the population hears them. In a bucket, their order depends on their names alone."""
         slots = self.users.in_use
         first, second = self.keys[slots].T
         order = np.lexsort((second, first))
         slots, bucket = slots[order], first[order] % np.uint64(BUCKETS)
-        return [slots[bucket == number] for number in range(BUCKETS)]
+        return Audience(self.state.memory, [slots[bucket == number] for number in range(BUCKETS)], self.n_slots)
+
+    def varied(self) -> tuple[bool, bool]:
+        """Return whether contexts change within an arm, and whether rewards do, among the first users with rewards."""
+        memory, dim = self.state.memory, self.dim
+        slots = self.users.in_use
+        slots = slots[memory.plays[slots] > 0][:_SAMPLE]
+        if not slots.size:
+            return True, True
+        data = [data_of(memory, dim, self.n_slots, slot, memory.plays[slot]) for slot in slots]
+        rows: Any = np.linalg.qr(np.concatenate([np.roll(each.rows, -dim, axis=1) for each in data]), mode="r")
+        within = rows[self.n_slots :, self.n_slots :]  # what the arms' indicators, which come first, do not explain
+        rewards = any(each.rewards.any() or each.beyond[0] > 0.0 for each in data)
+        return bool(np.abs(within).max(initial=0.0) > 1e-9 * np.abs(rows).max()), rewards
 
     # ----------------------------------------------------------------------------------------------------------- arms
 
@@ -133,10 +184,12 @@ class FlockCrowd:
             rows = memory.spare.size
             posteriors = Posterior(np.zeros((rows, p)), np.zeros((rows, p, p)), np.zeros((rows, 2)))
         else:
+            pending[:, slot] = 0  # of a row from outside: those who are here have none
             memory = without_arm(memory, self.dim, n_arms, slot, self.users.in_use)
             rows = memory.spare.size - len(posteriors.mean)
             posteriors = mapped(lambda array: longer(array, rows, 0.0), posteriors)
-        state = FlockState(memory, self.state.looked, np.full_like(self.state.version, -1), posteriors)
+        looked = np.minimum(self.state.looked, memory.plays)  # a play that only fixed a bias is gone
+        state = FlockState(memory, looked, np.full_like(self.state.version, -1), posteriors)
         # No calls here: neither a Ctrl-C nor a lack of memory can come in between.
         self.arms, self.state, self.pending = arms, state, pending
 
@@ -151,16 +204,9 @@ class FlockCrowd:
         return Kept(packed(memory, slots), state.looked[slots], state.version[slots], posteriors, *counts)
 
     def keep(self, slots: np.ndarray, kept: Kept) -> None:
-        """Set users, of whom nothing is kept yet, to what was kept of them."""
-        n_events, n_triangles = len(kept.data.arms), len(kept.data.sides)
-        self._make_room(events=n_events, triangles=n_triangles)
-        state = self.state._replace(memory=unpacked(self.state.memory, slots, kept.data))
-        places = state.memory.place[slots]
-        for (_, array), (_, new) in zip(leaves(state.posteriors), leaves(kept.posteriors), strict=True):
-            array[places[places >= 0]] = new
-        state.looked[slots], state.version[slots] = kept.looked, kept.version
-        self.pending[slots], self.decisions[slots] = kept.pending, kept.decisions
-        self.state = state
+        """Set users to what was kept of them, in one step that no Ctrl-C divides."""
+        self.make_room(events=len(kept.data.arms), triangles=len(kept.data.sides))
+        put_back_users(self.state, self.pending, self.decisions, slots, kept)
 
     def row(self, user: Any) -> bytes:
         """Return what is kept of one user, as bytes."""
@@ -168,24 +214,32 @@ class FlockCrowd:
 
     def put(self, user: Any, row: Any) -> None:
         """Set one user, known or new, to a row."""
-        kept = self._from_bytes(row)
+        kept, origin = self._from_bytes(row)
         _, slots, newcomers = self.users.listed([user])
+        self.origin[:] = origin
         self.admit(newcomers)
-        forget(self.state.memory, int(slots[0]))
-        self.keep(slots, kept)
-
-    def _about(self) -> dict[str, Any]:
-        arms = self.arms
-        return {"dim": self.dim, "slots": self.n_slots, "arms": arms.digest(len(arms.taken)), "order": sys.byteorder}
+        try:
+            self.keep(slots, kept)
+        except BaseException:  # too little memory, or a Ctrl-C
+            if newcomers:
+                self.users.release(newcomers)
+            raise
 
     def _in_bytes(self, slot: int) -> bytes:
-        kept = self.kept(np.array([slot]))
-        sizes = [len(kept.data.arms), len(kept.data.sides)]
-        header = json.dumps({**self._about(), "sizes": sizes}).encode()
-        body = b"".join([_MAGIC, header, b"\n", *(array.tobytes() for _, array in leaves(kept))])
+        kept, arms = self.kept(np.array([slot])), self.arms
+        about = {
+            "dim": self.dim,
+            "order": sys.byteorder,
+            "arms": len(arms.taken),
+            "names": arms.digest(len(arms.taken)),
+            "origin": self.origin.tolist(),
+            "sizes": [len(kept.data.arms), len(kept.data.sides)],
+        }
+        body = b"".join([_MAGIC, json.dumps(about).encode(), b"\n", *(array.tobytes() for _, array in leaves(kept))])
         return body + zlib.crc32(body).to_bytes(_CHECKSUM, "little")
 
-    def _from_bytes(self, row: Any) -> Kept:
+    def _from_bytes(self, row: Any) -> tuple[Kept, np.ndarray]:
+        """Return what is kept of a user, with all arms that were added since, and the flock's origin."""
         if not isinstance(row, bytes | bytearray | memoryview):
             raise ValueError(f"a row must be bytes, not {type(row).__name__}")
         row = bytes(row)
@@ -196,25 +250,50 @@ class FlockCrowd:
         try:
             end = row.index(b"\n", len(_MAGIC))
             about = json.loads(row[len(_MAGIC) : end])
-            n_events, n_triangles = about.pop("sizes")
+            n_arms, sizes = about["arms"], [int(size) for size in about["sizes"]]
+            origin = checks.finite_array("origin", about["origin"], (3,))
+            check_origin(origin)
         except Exception:  # damage may cause any error
             raise ValueError("the row is damaged: its header cannot be read") from None
-        for name, ours in self._about().items():
+        for name, ours in (("dim", self.dim), ("order", sys.byteorder)):
             if about.get(name) != ours:
                 raise ValueError(f"the row belongs to a flock of other {name}")
-        if (n_events, n_triangles) not in {(n, 0) for n in range(LIST + 1)} | {(0, 1)}:
+        arms = self.arms
+        if not (type(n_arms) is int and 0 < n_arms <= len(arms.taken) and about.get("names") == arms.digest(n_arms)):
+            raise ValueError("the row belongs to a flock of other arms, or of more of them")
+        if sizes not in [*([n, 0] for n in range(LIST + 1)), [0, 1]]:
             raise ValueError("the row is damaged: it must hold one user")
-        model = self._model(1, n_events, n_triangles)
+        alone = FlockCrowd(NumberedUsers(1), arms, self.dim, self.secret, origin, n_arms=arms.used(n_arms))
+        model = alone._model(1, *sizes)
         if len(row) != end + 1 + _CHECKSUM + sum(array.nbytes for _, array in leaves(model)):
             raise ValueError(f"the row is damaged: it has {len(row)} bytes")
         place, arrays = end + 1, []
         for _, array in leaves(model):
-            arrays.append(np.frombuffer(row, array.dtype, array.size, place).reshape(array.shape))
+            arrays.append(np.frombuffer(row, array.dtype, array.size, place).reshape(array.shape).copy())  # aligned
             place += array.nbytes
         rest = iter(arrays)
         kept: Kept = mapped(lambda _: next(rest), model)
-        check_kept(kept, self.n_slots)
-        return kept
+        check_kept(kept, alone.n_slots)
+        if n_arms < len(arms.taken):
+            alone.make_room(users=1)
+            alone.keep(np.zeros(1, np.int64), kept)
+            for _, slot in arms.taken[n_arms:]:
+                alone.take(arms, slot)
+            kept = alone.kept(np.zeros(1, np.int64))
+        return kept, self._common_origin(origin)
+
+    def _common_origin(self, origin: np.ndarray) -> np.ndarray:
+        """Return our origin, completed by that of a row if we have seen nothing yet. A different one is refused."""
+        common = self.origin.copy()
+        common[0] = common[0] or origin[0]
+        if common[2] == 0.0:
+            common[1:] = origin[1:]
+        if origin[0] not in (0.0, common[0]) or (origin[2] and origin[1] != common[1]):
+            raise ValueError(
+                f"the row belongs to a flock of unit {origin[0]:g} and level {origin[1]:g}, not {common[0]:g} and "
+                f"{common[1]:g}: give flocks that share users the same unit and level"
+            )
+        return common
 
     def _model(self, n: int, n_events: int, n_triangles: int) -> Kept:
         """Return arrays of the right shapes and types for so many users, events and triangles."""
@@ -268,9 +347,17 @@ class FlockCrowd:
         )
         kept: Kept = mapped(lambda _: next(arrays), self._model(len(slots), n_events, n_triangles))
         check_kept(kept, self.n_slots)
-        self._make_room(users=len(slots))
+        self.make_room(users=len(slots))
         self.keys[slots] = user_keys(self.users.names, self.secret)
         self.keep(slots, kept)
+
+
+def check_origin(origin: np.ndarray) -> None:
+    """Refuse an origin, read from elsewhere, that is impossible: raise a ValueError."""
+    if origin[0]:
+        checks.positive("unit", origin[0])
+    if origin[2] not in (0.0, 1.0) or (origin[1] and not origin[2]):
+        raise ValueError("a level must be known or 0")
 
 
 def check_kept(kept: Kept, n_arms: int) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from albatross import checks, saving
-from albatross.flock_crowd import BUCKETS, FlockCrowd
+from albatross.flock_crowd import BUCKETS, Audience, FlockCrowd
 from albatross.flock_reports import HISTORY, look_summary
 from albatross.flocking import hear_users
 from albatross.models.population import Population, first_population, prior_for_looks, prior_for_users, with_arm
@@ -16,7 +17,6 @@ from albatross.states import leaves, mapped
 
 _FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look, and their growth between looks
 STEPS = 2  # of EM, in a look
-_PATIENCE = 2  # rewards per parameter before variances are learnt
 
 
 class Common:
@@ -32,9 +32,11 @@ class Common:
         prior = prior_for_users(population)
         self.population, self.prior, self.version = population, prior, version
 
-    def add_arm(self, slot: int) -> None:
-        """Use a population with a new arm in a slot."""
-        self.use(with_arm(self.population, self.dim, slot), self.version + 1)
+    def with_arm(self, slot: int) -> Common:
+        """Return the population with a new arm in a slot, beside this one."""
+        common = copy(self)
+        common.use(with_arm(self.population, self.dim, slot), self.version + 1)
+        return common
 
     @property
     def is_due(self) -> bool:
@@ -45,22 +47,21 @@ class Common:
         """Learn the population anew from all users."""
         population = self.population
         for _ in range(STEPS):
-            population = self.renewed(population, self.heard(population, crowd), self.rewards)
+            population = self.renewed(population, self.heard(population, crowd.audience()))
         self.note(population, crowd, unit)
         while self.is_due:
             self.next_look = max(_GROWTH * self.next_look, self.next_look + 1.0)
 
-    def heard(self, population: Population, crowd: FlockCrowd) -> list[Heard]:
+    def heard(self, population: Population, audience: Audience) -> list[Heard]:
         """Return what the users of every bucket say under a population."""
         prior, heard = prior_for_looks(population), [nothing_heard(len(population.mean)) for _ in range(BUCKETS)]
-        for users, sums in zip(crowd.buckets(), heard, strict=True):
-            hear_users(prior, crowd.state.memory, self.dim, crowd.n_slots, users, sums)
+        for users, sums in zip(audience.buckets, heard, strict=True):
+            hear_users(prior, audience.memory, self.dim, audience.n_slots, users, sums)
         return heard
 
-    def renewed(self, population: Population, heard: list[Heard], rewards: int) -> Population:
+    def renewed(self, population: Population, heard: list[Heard]) -> Population:
         """Return the next population, from what the users of all buckets said under this one."""
-        patient = rewards >= _PATIENCE * len(population.mean)
-        return renewed(population, prior_for_looks(population), self.dim, in_pairs(heard), patient)
+        return Population(*renewed(population, self.dim, in_pairs(heard)))
 
     def note(self, population: Population, crowd: FlockCrowd, unit: float) -> None:
         """Use a population that was made by a look."""

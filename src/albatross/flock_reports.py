@@ -69,9 +69,16 @@ def look_summary(population: Population, dim: int, *, rewards: int, users: int, 
 
 
 def population_report(
-    population: Population, *, arms: list[Any], slots: np.ndarray, names: list[str], origin: np.ndarray, history: Any
+    population: Population,
+    *,
+    arms: list[Any],
+    slots: np.ndarray,
+    names: list[str],
+    origin: np.ndarray,
+    history: Any,
+    varied: tuple[bool, bool],
 ) -> PopulationReport:
-    """Describe a population; `names` are those of the features."""
+    """Describe a population; `names` are those of the features, `varied` says whether contexts and rewards ever did."""
     dim, (unit, first) = len(names), (origin[0] or 1.0, origin[1])
     s0, mean, variances = population.noise[S0], population.mean, population.noise[S0] * np.diag(population.spread)
     looks = {name: [row[k] for row in history] for k, name in enumerate(HISTORY)}
@@ -89,23 +96,24 @@ def population_report(
         rewards=rewards,
         looks=len(history),
         history=looks,
-        warnings=list(_warnings(population, dim, users, rewards)),
+        warnings=list(_warnings(len(mean), users, rewards, *varied)),
     )
 
 
-def _warnings(population: Population, dim: int, users: int, rewards: int) -> Any:
-    p = len(population.mean)
+def _warnings(p: int, users: int, rewards: int, contexts_varied: bool, rewards_varied: bool) -> Any:
     if not rewards:
         yield "Nothing is learnt of the population yet: its first look comes after 16 rewards."
         return
     if users < _FEW_USERS:
         yield f"The population rests on {users} users: what it says of a newcomer is uncertain below {_FEW_USERS}."
     if rewards < 2 * p:
-        yield f"Variances are not learnt yet: they need {2 * p} rewards, and there are {rewards}."
+        yield f"There are {rewards} rewards for {p} means: how much users differ is hardly known below {2 * p}."
     elif rewards < 2 * users:
         yield "Most users have one reward: how much users differ is hardly distinguishable from the noise."
-    if np.ptp(np.diag(population.doubt)[:dim]) == 0.0 and dim > 1:
+    if not contexts_varied:
         yield "The contexts never change within an arm, so theta cannot be told from the biases."
+    if not rewards_varied:
+        yield "All rewards are equal: there is nothing to learn from them yet."
 
 
 def user_report(

@@ -21,7 +21,7 @@ from albatross.linalg.small import apply, cholesky
 from albatross.loops import FLOOR_NUMBERS, above_floor
 from albatross.models.population import IN_USE, NOISE, Posterior, absorb_reward, look, under_kinds
 from albatross.models.population_looks import add_user
-from albatross.models.user_rows import LIST, NOBODY, Memory, data_of, remember
+from albatross.models.user_rows import LIST, NOBODY, Memory, data_of, put_back, remember
 from albatross.noise import fill_orders
 from albatross.picking import pick_best
 from albatross.protocol import Offer
@@ -157,6 +157,22 @@ def copy_posterior(source, target):
 
 
 @compiled
+def put_back_users(state, pending, decisions, users, kept):
+    """Set users to what was kept of them. There must be room."""
+    put_back(state.memory, users, kept.data)
+    triangle = 0
+    for i in range(users.size):
+        user = users[i]
+        place = state.memory.place[user]
+        if place >= 0:
+            copy_posterior(state_of(kept.posteriors, triangle), state_of(state.posteriors, place))
+            triangle += 1
+        state.looked[user], state.version[user] = kept.looked[i], kept.version[i]
+        pending[user] = kept.pending[i]
+        decisions[user] = kept.decisions[i]
+
+
+@compiled
 def hear_users(prior, memory, dim, n_arms, users, heard):
     """Add users, in this order, to the sums that the population learns from."""
     for user in users:
@@ -171,7 +187,8 @@ def hear_users(prior, memory, dim, n_arms, users, heard):
 def choose_for_users(prior, state, version, origin, crowd, arms, contexts, eligible, given, noise, floor, events):
     """Choose for each event in order, since a user may occur twice. Arguments are as in `loops.choose`.
 
-    `crowd` holds pending decisions (N, K), numbers of decisions (N,) and the users' keys (N, 2).
+    `crowd` holds pending decisions (N, K), numbers of decisions (N,) and the users' keys (N, 2). Return the event whose
+    best score is not finite, or -1.
     """
     pending, decisions, keys = crowd
     n_slots = pending.shape[1]
@@ -186,6 +203,8 @@ def choose_for_users(prior, state, version, origin, crowd, arms, contexts, eligi
         scores, widths = scores_of(prior, state, version, origin[0], offer, drawn, user)
         fill_orders(order, keys[user : user + 1], 0)
         best = pick_best(scores, offer, order[0])
+        if not abs(scores[best]) < np.inf:
+            return event
         row, propensity = best, 1.0 if drawn.size == 0 else np.nan
         if floor > 0.0:
             row, propensity = above_floor(floor, z, mask, row, propensity)
@@ -196,6 +215,7 @@ def choose_for_users(prior, state, version, origin, crowd, arms, contexts, eligi
         events.widths[event] = widths[best] if row == best else 0.0
         events.propensities[event] = propensity
         events.actions[event] = contexts[event, row]
+    return -1
 
 
 @compiled
@@ -211,7 +231,27 @@ def learn_rewards_of_users(prior, state, version, origin, pending, events, rewar
 
 @compiled
 def present_posterior(prior, memory, dim, n_arms, user):
-    """Return the posterior of a user under the present population, and the probabilities of the kinds."""
+    """Return the parts of a user's posterior under the present population, and the probabilities of the kinds."""
     posterior, data = blank_posterior(dim + n_arms), data_of(memory, dim, n_arms, user, memory.plays[user])
     look(prior, dim, data, posterior)
-    return posterior, under_kinds(prior, dim, data).weights
+    return (posterior.mean, posterior.covariance, posterior.scalars), under_kinds(prior, dim, data).weights
+
+
+@compiled
+def count_draws(prior, state, version, unit, offer, noise, user):
+    """(R,) how often each row of an offer is the best of the eligible ones, in one draw per row of `noise`.
+
+    The posterior is that of a decision now; nothing changes.
+    """
+    n_rows, dim = offer.contexts.shape
+    n_arms, plays = offer.pending.size, state.memory.plays[user]
+    posterior = blank_posterior(dim + n_arms)
+    if state.version[user] == version:
+        copy_posterior(posterior_of(prior, state, dim, n_arms, user), posterior)
+    else:
+        look(prior, dim, data_of(state.memory, dim, n_arms, user, plays), posterior)
+    counts, order = np.zeros(n_rows), np.arange(n_arms)
+    for k in range(noise.shape[0]):
+        scores = estimates(drawn(posterior, noise[k]), offer, unit, float(plays), dim)[0]
+        counts[pick_best(scores, offer, order)] += 1.0
+    return counts

@@ -5,6 +5,8 @@ from __future__ import annotations
 from albatross.experiments import (
     dim_refinement,
     dim_regret,
+    drift,
+    flock,
     nested,
     news,
     norm_estimates,
@@ -26,6 +28,8 @@ PANELS: dict[str, Panel] = {
     **nested.PANELS,
     **simple_bandit.PANELS,
     **users.PANELS,
+    **flock.PANELS,
+    **drift.PANELS,
     **scaling.PANELS,
     **dim_regret.LITERAL,
     **news.PANELS,

@@ -93,6 +93,7 @@ def contenders(settings: Mapping[str, Any], norm: float) -> dict[str, Any]:
     return {
         **found,
         "osom": policies.OSOM(norm_bound=bound, **given),
+        "osom-scaled": policies.OSOM(test="norm", norm_bound=bound, **given),
         "lints": policies.LinTS(sigma=settings["noise_sd"]),
         "albatross": policies.Albatross(),
     }
@@ -128,7 +129,7 @@ def play(
 def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
     """Run one population per trial, each with its own stories."""
     blocks: list[dict[str, np.ndarray]] = []
-    of_osom: list[dict[str, Any]] = []  # its diagnostics, reader by reader
+    of_osom: dict[str, list[Any]] = {"osom": [], "osom-scaled": []}  # diagnostics, reader by reader
     n_kinds = len(settings["norms"]) * len(settings["supports"])
     with progress_bar(trials * n_kinds, None) as advance:
         for population in range(trials):
@@ -139,12 +140,14 @@ def run(settings: Mapping[str, Any], *, trials: int, seed: int) -> Outcome:
                 fill_noise(noise, Noise("gaussian", settings["noise_sd"]), rng)
                 runs = play(settings, reader, published, noise, seed=1_000 * seed + n_kinds * population + number)
                 about = {"population": population, "reader": number, "norm": reader.norm, "support": reader.support}
-                of_osom += runs["osom"].diagnostics
+                for name, found in of_osom.items():
+                    found += runs[name].diagnostics
                 blocks += [_block(name, each, about, settings["n_arms"]) for name, each in runs.items()]
                 advance(1)
     table = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     entries = _entries(table)
-    entries["osom"].update(switching(of_osom))
+    for name, found in of_osom.items():
+        entries[name].update(switching(found))
     return Outcome(entries, table)
 
 
@@ -155,7 +158,7 @@ def _block(name: str, run: Run, about: Mapping[str, Any], n_arms: int) -> dict[s
     found = {
         "first_bound": norm_bounds[0],  # b_1, which ALB-Norm estimates
         "last_bound": norm_bounds[-1],
-        "switched": float(last["switched"]) if name == "osom" else np.nan,  # whether OSOM took to the contexts
+        "switched": float(last["switched"]) if name.startswith("osom") else np.nan,  # whether OSOM took to the contexts
         "topics": last["model"] - n_arms if name == "alb-dim" else np.nan,  # of the map that ALB-Dim settled on
     }
     columns = {"policy": name, **about, **found}

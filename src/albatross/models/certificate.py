@@ -29,6 +29,7 @@ from albatross.models.ridge import Joint, Ridge, absorb, joint, learn
 
 _GRID = 4.0 ** np.arange(6)  # J
 _HARDLY_ANY = 1e-8  # initial scatter, relative to c
+_LEAST_SQUARE = 1e-250  # of the axes of an ellipsoid: contexts of 1e99 after some of 1e-150 leave nothing of it
 _IDENTIFIED = 2.0  # the largest q1 of an arm whose mean is identified
 
 
@@ -209,7 +210,7 @@ def describe_certificate(
     for lam, kappa in zip(_GRID, kappas(certificate, delta), strict=True):
         shape = inverse + lam * inverse @ (np.eye(dim) / dim + certificate.between) @ inverse
         values, basis = scipy.linalg.eigh((shape + shape.T) / 2.0, driver="ev")
-        values = np.maximum(values, 1e-15 * values[-1])
+        values = np.maximum(values, max(1e-15 * values[-1], _LEAST_SQUARE))
         radius = sigma * math.sqrt(kappa)
         bound = float(np.linalg.norm(optimistic_coordinates(1.0 / values, basis.T @ theta, radius))) / unit
         if bound < best["norm_bound"]:

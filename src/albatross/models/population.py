@@ -11,9 +11,9 @@ further from it. The population learns f, Omega, s0, nu and the shares of the ki
 (`population_looks.py`).
 
 Everything about one user follows from its rows Z (m, p), their rewards y and the sum of squares that they leave
-unexplained. With F F' = Omega and Y = Z D_c F, the rewards have covariance s2 V, V = I + Y Y'. One Cholesky factor of
-V per kind gives the evidence, the posterior and what the population learns from the user. V is m x m, so a user with
-few rewards costs little, and there are never more than max(p, 16) rows (`user_rows.py`).
+unexplained. The rewards have covariance s2 V, V = I + Z D_c Omega D_c Z' = L L'. With T = L^-1 Z D_c Omega and the
+residuals r = L^-1 (y - Z D_b f), delta has posterior mean T'r and covariance s2 (Omega - T'T). V is m x m, so a user
+with few rewards costs little, and there are never more than max(p, 20) rows (`user_rows.py`).
 """
 
 from __future__ import annotations
@@ -87,37 +87,41 @@ def with_arm(population: Population, dim: int, slot: int) -> Population:
 
 
 @compiled
-def root_of(covariance):
-    """Return F with F F' = covariance, a little larger so that it is positive definite."""
+def made_definite(covariance):
+    """Return the covariance, a little larger so that rounding does not cost its positive definiteness."""
     p = covariance.shape[0]
     matrix, trace = covariance.copy(), 0.0
     for i in range(p):
         trace += covariance[i, i]
     for i in range(p):
         matrix[i, i] += 1e-12 * trace / p + 1e-14
-    return cholesky(matrix)
+    return matrix
 
 
 class Prior(NamedTuple):
     """A population as the formulas for one user need it: computed once, used for all users."""
 
     mean: np.ndarray  # (p,) f
-    root: np.ndarray  # (p, p) F
+    spread: np.ndarray  # (p, p) Omega
     noise: np.ndarray  # (2,) s0 and nu
     log_shares: np.ndarray  # (6,)
 
 
 @compiled
-def prior_for_users(population):
+def logarithms(shares):
+    """Return the logarithms of shares, to the same last digit on every processor."""
+    return np.log(shares)
+
+
+def prior_for_users(population: Population) -> Prior:
     """Return the prior of a user's own posterior: what is not known of f counts as spread."""
     spread = population.spread + population.doubt / population.noise[S0]
-    return Prior(population.mean, root_of(spread), population.noise, np.log(population.shares))
+    return Prior(population.mean, made_definite(spread), population.noise, logarithms(population.shares))
 
 
-@compiled
-def prior_for_looks(population):
+def prior_for_looks(population: Population) -> Prior:
     """Return the prior under which the population learns."""
-    return Prior(population.mean, root_of(population.spread), population.noise, np.log(population.shares))
+    return Prior(population.mean, made_definite(population.spread), population.noise, logarithms(population.shares))
 
 
 # ------------------------------------------------------------------------------------------------- one user, six kinds
@@ -138,33 +142,41 @@ class Kinds(NamedTuple):
     weights: np.ndarray  # (6,) probabilities
     squares: np.ndarray  # (6,) q, the squared rewards that the kind leaves to the noise
     log_dets: np.ndarray  # (6,) ln det V
-    lowers: np.ndarray  # (6, m, m) L, with L L' = V
-    residuals: np.ndarray  # (6, m) L^-1 (y - Z D_b f)
-    by_features: np.ndarray  # (m, p) Z F without biases; Y is c times this, plus
-    by_biases: np.ndarray  # (m, p) Z F without features
+    lowers: np.ndarray  # (6, m, m) L
+    surprises: np.ndarray  # (6, m) y - Z D_b f
+    residuals: np.ndarray  # (6, m) r, L times which are the surprises
+    priors: np.ndarray  # (3,) traces of Z Omega Z' for features, biases, and between them
+    by_features: np.ndarray  # (m, p) Z Omega without the biases of Z; Z D_c Omega is c times this, plus
+    by_biases: np.ndarray  # (m, p) Z Omega without the features of Z
 
 
 @compiled
 def under_kinds(prior, dim, data):
     """Return what follows for a user from its data."""
-    rows = data.rows
-    m = rows.shape[0]
-    by_features, by_biases = product(rows[:, :dim], prior.root[:dim]), product(rows[:, dim:], prior.root[dim:])
-    across = product(by_features, transposed(by_biases))
-    among_features, among_biases = np.zeros((m, m)), np.zeros((m, m))
-    add_gram(among_features, transposed(by_features), 1.0)
-    add_gram(among_biases, transposed(by_biases), 1.0)
-    of_theta, of_biases = apply(rows[:, :dim], prior.mean[:dim]), apply(rows[:, dim:], prior.mean[dim:])  # Z f
+    features, biases = data.rows[:, :dim], data.rows[:, dim:]
+    m = features.shape[0]
+    by_features, by_biases = product(features, prior.spread[:dim]), product(biases, prior.spread[dim:])
+    # Features and biases may be 0, which `product` skips if they come first.
+    among_features = product(features, transposed(by_features[:, :dim]))
+    among_biases = product(biases, transposed(by_biases[:, dim:]))
+    across = product(biases, transposed(by_features[:, dim:]))
     kinds = Kinds(
         log_weights=np.empty(6),
         weights=np.empty(6),
         squares=np.empty(6),
         log_dets=np.empty(6),
         lowers=np.empty((6, m, m)),
+        surprises=np.empty((6, m)),
         residuals=np.empty((6, m)),
+        priors=np.zeros(3),
         by_features=by_features,
         by_biases=by_biases,
     )
+    for i in range(m):
+        kinds.priors[0] += among_features[i, i]
+        kinds.priors[1] += among_biases[i, i]
+        kinds.priors[2] += across[i, i]
+    of_theta, of_biases = apply(features, prior.mean[:dim]), apply(biases, prior.mean[dim:])  # Z f
     V = np.empty((m, m))
     for kind in range(6):
         b, c = MEANS[kind], SPREADS[kind]
@@ -174,8 +186,9 @@ def under_kinds(prior, dim, data):
             V[i, i] += 1.0
         lower = cholesky(V)
         kinds.lowers[kind] = lower
-        surprises = data.rewards - b * of_theta - of_biases
-        kinds.residuals[kind] = solve_lower(lower, surprises.reshape((-1, 1)))[:, 0]
+        for i in range(m):
+            kinds.surprises[kind, i] = data.rewards[i] - b * of_theta[i] - of_biases[i]
+        kinds.residuals[kind] = solve_lower(lower, kinds.surprises[kind].copy().reshape((-1, 1)))[:, 0]
         log_det, square = 0.0, data.beyond[0]
         for i in range(m):
             log_det += 2.0 * math.log(lower[i, i])
@@ -206,13 +219,13 @@ def noise_variance(prior, kinds, kind, plays):
 
 
 @compiled
-def half_of(kinds, kind):
-    """Return L^-1 Y (m, p): with it, delta's posterior covariance over s2 is Q = F (I - half' half) F'."""
-    c, Y = SPREADS[kind], np.empty_like(kinds.by_features)
-    for i in range(Y.shape[0]):
-        for j in range(Y.shape[1]):
-            Y[i, j] = c * kinds.by_features[i, j] + kinds.by_biases[i, j]
-    return solve_lower(kinds.lowers[kind], Y)
+def gain_of(kinds, kind):
+    """Return T = L^-1 Z D_c Omega (m, p): delta's posterior covariance over s2 is Omega - T'T."""
+    c, gain = SPREADS[kind], np.empty_like(kinds.by_features)
+    for i in range(gain.shape[0]):
+        for j in range(gain.shape[1]):
+            gain[i, j] = c * kinds.by_features[i, j] + kinds.by_biases[i, j]
+    return solve_lower(kinds.lowers[kind], gain)
 
 
 # ------------------------------------------------------------------------------------------------- a user's posterior
@@ -239,29 +252,27 @@ def look(prior, dim, data, posterior):
         s2 += kinds.weights[kind] * noise_variance(prior, kinds, kind, plays)
         if kinds.weights[kind] >= NEGLIGIBLE:
             kept += kinds.weights[kind]
-    means, mean = np.zeros((6, p)), np.zeros(p)
-    # Sums over the kinds of w v (I - half' half), times 1, c and c^2: for biases, both, and features.
-    inner = np.zeros((3, p, p))
+    means, mean, covariance = np.zeros((6, p)), np.zeros(p), np.zeros((p, p))
+    powers = np.zeros(3)  # sums over the kinds of w v / s2 times 1, c and c^2
     for kind in range(6):
         if kinds.weights[kind] >= NEGLIGIBLE:
             w, b, c = kinds.weights[kind] / kept, MEANS[kind], SPREADS[kind]
-            half = half_of(kinds, kind)
             weight = w * noise_variance(prior, kinds, kind, plays) / s2
             for power in range(3):
+                powers[power] += weight * c**power
+            gain = gain_of(kinds, kind)
+            for k in range(gain.shape[0]):
                 for i in range(p):
-                    inner[power, i, i] += weight * c**power
-                add_gram(inner[power], half, -weight * c**power)
-            delta = apply(prior.root, apply(transposed(half), kinds.residuals[kind]))
+                    means[kind, i] += gain[k, i] * kinds.residuals[kind, k]
+                for i in range(dim):
+                    gain[k, i] *= c
+            add_gram(covariance, gain, -weight)
             for i in range(p):
-                means[kind, i] = b * prior.mean[i] + c * delta[i] if i < dim else prior.mean[i] + delta[i]
+                means[kind, i] = b * prior.mean[i] + c * means[kind, i] if i < dim else prior.mean[i] + means[kind, i]
                 mean[i] += w * means[kind, i]
-    for power in range(3):
-        mirror(inner[power])
-    theta_root, bias_root = prior.root[:dim], prior.root[dim:]
-    covariance = np.empty((p, p))
-    covariance[:dim, :dim] = product(product(theta_root, inner[2]), transposed(theta_root))
-    covariance[dim:, :dim] = product(product(bias_root, inner[1]), transposed(theta_root))
-    covariance[dim:, dim:] = product(product(bias_root, inner[0]), transposed(bias_root))
+    for i in range(p):
+        for j in range(i + 1):
+            covariance[i, j] += powers[(i < dim) + (j < dim)] * prior.spread[i, j]
     for kind in range(6):
         if kinds.weights[kind] >= NEGLIGIBLE:
             away = (means[kind] - mean).reshape((1, -1))

@@ -1,12 +1,13 @@
-"""How a population learns: two steps of expectation and maximisation per look (Dempster, Laird and Rubin 1977).
+"""How a population learns: steps of expectation and maximisation (Dempster, Laird and Rubin 1977).
 
 A step adds up what every user says under the present population (`add_user`), and makes the next population of the
 sums (`renewed`). Users are added in a fixed order, bucket by bucket, so that any number of processes can share the work
 and find the same population, bit for bit.
 
-Three departures from plain EM: variances wait until there are 2 p rewards; the new spread is shrunk towards a plain one
-of the weight of eight users; and the spread is rescaled by a regression of rewards on predicted deviations, which
-speeds up EM where it is slowest (PX-EM, Liu, Rubin and Wu 1998).
+Two departures from plain EM: the new spread is shrunk towards a plain one of the weight of eight users; and the spread
+is rescaled by a regression of rewards on predicted deviations, which speeds up EM where it is slowest (PX-EM, Liu,
+Rubin and Wu 1998). Neither waiting for more rewards before variances are learnt, nor counting what is not known of f in
+the expectations (REML, Patterson and Thompson 1971) does better: docs/flock.md has the figures.
 """
 
 from __future__ import annotations
@@ -17,15 +18,23 @@ from typing import NamedTuple
 import numpy as np
 
 from albatross.compiling import compiled
-from albatross.linalg.small import add_gram, apply, cholesky, inverse_of_lower, mirror, product, transposed
+from albatross.linalg.small import (
+    add_gram,
+    add_gram_of_lower,
+    apply,
+    cholesky,
+    inverse_of_lower,
+    mirror,
+    product,
+    transposed,
+)
 from albatross.models.population import (
     MEANS,
     NEGLIGIBLE,
     S0,
     SHARES,
     SPREADS,
-    Population,
-    half_of,
+    gain_of,
     level_and_rest,
     log_weight,
     noise_variance,
@@ -34,6 +43,7 @@ from albatross.models.population import (
 
 _FREEDOMS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])  # values of nu to choose from
 _PLAIN_USERS = 8.0  # the plain spread counts as so many users
+_LEAST_NOISE = 1e-12  # as in Albatross: if all rewards are equal, s0 would fall without end
 _PRIOR_USERS = 3.0  # the first shares of the kinds count as so many users
 USERS, WEIGHT, PRECISION = 0, 1, 2  # places in `counts`
 
@@ -46,7 +56,7 @@ class Heard(NamedTuple):
     evidence: np.ndarray  # (6,) of every nu to choose from
     squares: np.ndarray  # (2, 2) for rescaling: of predicted deviations of theta and biases
     products: np.ndarray  # (2,) and of these with the rewards
-    deviations: np.ndarray  # (p, p) second moment of delta / sqrt(s2), in the basis of F
+    deviations: np.ndarray  # (p, p) second moment of delta / sqrt(s2)
     information: np.ndarray  # (p, p) of f: sum of D_b Z' V^-1 Z D_b / v
     moment: np.ndarray  # (p,) sum of D_b Z' V^-1 y / v
 
@@ -65,33 +75,34 @@ def add_user(prior, dim, data, heard):
     kinds = under_kinds(prior, dim, data)
     heard.counts[USERS] += 1.0
     add_evidence(prior, kinds, plays, heard.evidence)
-    among = (
-        product(kinds.by_features, transposed(kinds.by_features)),
-        product(kinds.by_biases, transposed(kinds.by_biases)),
-    )
-    across = product(kinds.by_features, transposed(kinds.by_biases))
     of_topics, of_outlets = np.zeros((m, m)), np.zeros((m, m))  # V^-1 / v of kinds with and without theta in the mean
+    kept = 0.0
     for kind in range(6):
         w = kinds.weights[kind]
         heard.shares[kind] += w
         if w < NEGLIGIBLE:
             continue
         b, e = MEANS[kind], 1.0 / noise_variance(prior, kinds, kind, plays)
-        heard.counts[WEIGHT] += w
+        kept += w
         heard.counts[PRECISION] += w * e
-        inverse = inverse_of_lower(kinds.lowers[kind])
-        add_gram(of_topics if b > 0.0 else of_outlets, inverse, w * e)
-        half = half_of(kinds, kind)
-        delta = apply(transposed(half), kinds.residuals[kind])  # F^-1 times its posterior mean
-        for i in range(p):
-            heard.deviations[i, i] += w
-        add_gram(heard.deviations, half, -w)
+        add_gram_of_lower(of_topics if b > 0.0 else of_outlets, inverse_of_lower(kinds.lowers[kind]), w * e)
+        gain = gain_of(kinds, kind)
+        delta = np.zeros(p)
+        for k in range(m):
+            for i in range(p):
+                delta[i] += gain[k, i] * kinds.residuals[kind, k]
+        add_gram(heard.deviations, gain, -w)
         add_gram(heard.deviations, delta.reshape((1, -1)), w * e)
-        add_scales(kinds, kind, inverse, among, across, delta, e, heard)
+        add_scales(data, dim, kinds, kind, gain, e, heard)
+    heard.counts[WEIGHT] += kept
+    for i in range(p):
+        for j in range(i + 1):
+            heard.deviations[i, j] += kept * prior.spread[i, j]
     mirror(of_topics)
     mirror(of_outlets)
-    add_information(rows, of_topics, dim, 0, heard, data.rewards)
-    add_information(rows, of_outlets, dim, dim, heard, data.rewards)
+    add_information(rows, of_topics, 0, heard, data.rewards)
+    if kinds.weights[0] >= NEGLIGIBLE:
+        add_information(rows, of_outlets, dim, heard, data.rewards)
 
 
 @compiled
@@ -110,66 +121,63 @@ def add_evidence(prior, kinds, plays, evidence):
 
 
 @compiled
-def add_scales(kinds, kind, inverse, among, across, delta, e, heard):
+def add_scales(data, dim, kinds, kind, gain, e, heard):
     """Add a regression of the rewards on what delta's two blocks predict: its squares and its products."""
-    w, c, m = kinds.weights[kind], SPREADS[kind], across.shape[0]
-    by_theta = c * apply(kinds.by_features, delta)
-    by_biases = apply(kinds.by_biases, delta)
-    # The rewards less their prior means: L times the residuals, L = V L^-T.
-    whitened = apply(transposed(inverse), kinds.residuals[kind])
-    V_theta = c * c * among[0] + c * transposed(across)  # Y Y_theta'
-    V_biases = c * across + among[1]
-    surprises = apply(V_theta, whitened) + apply(V_biases, whitened) + whitened
-    half_theta, half_biases = product(inverse, V_theta), product(inverse, V_biases)
-    both = 0.0
+    w, c, m = kinds.weights[kind], SPREADS[kind], gain.shape[0]
+    # Z_i T_i' for both blocks: the predictions have mean Z_i T_i' r and covariance Z_i (Omega_il - T_i'T_l) Z_l'.
+    along_theta = product(data.rows[:, :dim], transposed(gain[:, :dim]))
+    along_biases = product(data.rows[:, dim:], transposed(gain[:, dim:]))
+    theta, biases, both = kinds.priors[0], kinds.priors[1], kinds.priors[2]
     for i in range(m):
-        heard.products[0] += w * e * by_theta[i] * surprises[i]
-        heard.products[1] += w * e * by_biases[i] * surprises[i]
-        heard.squares[0, 0] += w * (c * c * among[0][i, i] + e * by_theta[i] ** 2)
-        heard.squares[1, 1] += w * (among[1][i, i] + e * by_biases[i] ** 2)
-        both += c * across[i, i] + e * by_theta[i] * by_biases[i]
-        for j in range(m):
-            heard.squares[0, 0] -= w * half_theta[i, j] ** 2
-            heard.squares[1, 1] -= w * half_biases[i, j] ** 2
-            both -= half_theta[i, j] * half_biases[i, j]
-    heard.squares[0, 1] += w * both
-    heard.squares[1, 0] += w * both
+        by_theta, by_biases = 0.0, 0.0
+        for k in range(m):
+            theta -= along_theta[i, k] ** 2
+            biases -= along_biases[i, k] ** 2
+            both -= along_theta[i, k] * along_biases[i, k]
+            by_theta += along_theta[i, k] * kinds.residuals[kind, k]
+            by_biases += along_biases[i, k] * kinds.residuals[kind, k]
+        theta += e * by_theta**2
+        biases += e * by_biases**2
+        both += e * by_theta * by_biases
+        heard.products[0] += w * e * c * by_theta * kinds.surprises[kind, i]
+        heard.products[1] += w * e * by_biases * kinds.surprises[kind, i]
+    heard.squares[0, 0] += w * c * c * theta
+    heard.squares[1, 1] += w * biases
+    heard.squares[0, 1] += w * c * both
+    heard.squares[1, 0] += w * c * both
 
 
 @compiled
-def add_information(rows, weights, dim, first, heard, rewards):
+def add_information(rows, weights, first, heard, rewards):
     """Add Z' weights Z and Z' weights y, of the coordinates from `first` on."""
     p = rows.shape[1]
-    weighted = product(weights, rows)
+    weighted = product(weights, rows[:, first:].copy())
     for k in range(rows.shape[0]):
         for i in range(first, p):
             if rows[k, i] != 0.0:
-                for j in range(first, i + 1):
-                    heard.information[i, j] += rows[k, i] * weighted[k, j]
-            heard.moment[i] += weighted[k, i] * rewards[k]
+                for j in range(i + 1 - first):
+                    heard.information[i, first + j] += rows[k, i] * weighted[k, j]
+            heard.moment[i] += weighted[k, i - first] * rewards[k]
 
 
 @compiled
-def renewed(population, prior, dim, heard, patient):
-    """Return the next population; `patient` if there are rewards enough for variances."""
-    spread, noise, shares = population.spread, population.noise, population.shares
-    if patient:
-        shares = (heard.shares + _PRIOR_USERS * SHARES) / (heard.counts[USERS] + _PRIOR_USERS)
-        noise = np.array([heard.counts[WEIGHT] / heard.counts[PRECISION], _FREEDOMS[np.argmax(heard.evidence)]])
-        spread = rescaled(shrunk_spread(prior, dim, heard), dim, heard)
+def renewed(population, dim, heard):
+    """Return the parts of the next population."""
+    shares = (heard.shares + _PRIOR_USERS * SHARES) / (heard.counts[USERS] + _PRIOR_USERS)
+    s0 = max(heard.counts[WEIGHT] / heard.counts[PRECISION], _LEAST_NOISE)
+    noise = np.array([s0, _FREEDOMS[np.argmax(heard.evidence)]])
+    spread = rescaled(shrunk_spread(dim, heard), dim, heard)
     doubt, mean = estimated_mean(population.mean, spread, noise, dim, heard)
-    if patient:
-        spread, shares = recentred(spread, shares, dim)
-    return Population(mean, spread, noise, shares, doubt)
+    spread, shares = recentred(spread, shares, dim)
+    return mean, spread, noise, shares, doubt
 
 
 @compiled
-def shrunk_spread(prior, dim, heard):
+def shrunk_spread(dim, heard):
     """Return the second moment of delta, shrunk towards a plain spread: equal variances, and a level of biases."""
-    p, weight = prior.mean.size, heard.counts[WEIGHT]
-    inner = heard.deviations / weight
-    mirror(inner)
-    found = product(product(prior.root, inner), transposed(prior.root))
+    p, weight = heard.moment.size, heard.counts[WEIGHT]
+    found = heard.deviations / weight
+    mirror(found)
     level, rest = level_and_rest(found, dim)
     theta = 0.0
     for i in range(dim):

@@ -205,8 +205,10 @@ def predict_joint(fit: Joint, contexts, arms):
 def leverages_joint(fit: Joint, contexts, arms):
     centred = np.empty_like(contexts)
     for row in range(arms.size):
+        arm = arms[row]
+        weight = fit.weight[arm]  # looked up in the inner loop, it would keep that from being vectorised
         for j in range(contexts.shape[1]):
-            centred[row, j] = contexts[row, j] - fit.context_sum[arms[row], j] / fit.weight[arms[row]]
+            centred[row, j] = contexts[row, j] - fit.context_sum[arm, j] / weight
     found = row_squares(centred @ fit.root)
     for row in range(arms.size):
         found[row] += 1.0 / fit.weight[arms[row]]

@@ -16,8 +16,9 @@ import numpy as np
 from albatross.compiling import compiled
 from albatross.models.population import Data
 
-LIST = 16  # events of a user that are kept as a list: about as large as a triangle at 10 arms of 16 features
+LIST = 20  # events of a user that are kept as a list: as large as a triangle at 10 arms of 16 features
 NOBODY = -1
+_GROWTH = 4  # tables that are full grow by a quarter: little is empty, and copies stay few
 
 
 class Memory(NamedTuple):
@@ -59,15 +60,15 @@ def with_room(memory: Memory, *, users: int, events: int, triangles: int) -> Mem
     free = memory.free.copy()
     grown: dict[str, np.ndarray] = {"free": free}
     if users > memory.plays.size:
-        more = max(users - memory.plays.size, memory.plays.size // 2)
+        more = max(users - memory.plays.size, memory.plays.size // _GROWTH)
         grown |= {"plays": longer(memory.plays, more, 0)}
         grown |= {"last": longer(memory.last, more, NOBODY), "place": longer(memory.place, more, NOBODY)}
     if events > free[2]:
-        more = max(events - int(free[2]), memory.arms.size // 2)
+        more = max(events - int(free[2]), memory.arms.size // _GROWTH)
         grown |= {"events": longer(memory.events, more, 0.0), "arms": longer(memory.arms, more, 0)}
         grown |= {"before": _chained(memory.before, more, free, 0)}
     if triangles > free[3]:
-        more = max(triangles - int(free[3]), memory.spare.size // 2)
+        more = max(triangles - int(free[3]), memory.spare.size // _GROWTH)
         grown |= {"triangles": longer(memory.triangles, more, 0.0), "sides": longer(memory.sides, more, 0.0)}
         grown |= {"spare": _chained(memory.spare, more, free, 1)}
     return memory._replace(**grown)
@@ -111,6 +112,13 @@ def data_of(memory, dim, n_arms, user, plays):
         rewards[i] = memory.events[event, dim]
         event = memory.before[event]
     return Data(rows, rewards, np.array([0.0, float(plays)]))
+
+
+@compiled
+def parts_of(memory, dim, n_arms, user):
+    """Return rows, rewards and the rest of a user's data, for Python."""
+    data = data_of(memory, dim, n_arms, user, memory.plays[user])
+    return data.rows, data.rewards, data.beyond
 
 
 @compiled
@@ -232,16 +240,24 @@ def packed(memory: Memory, users: np.ndarray) -> Packed:
     return Packed(plays, listed, events, arms, memory.triangles[places[~listed]], memory.sides[places[~listed]])
 
 
-def unpacked(memory: Memory, users: np.ndarray, data: Packed) -> Memory:
-    """Return the memory with the data of some users, of whom nothing is kept yet."""
-    memory = with_room(memory, users=0, events=len(data.arms), triangles=len(data.sides))
-    memory = memory._replace(free=memory.free.copy())
-    fill_lists(memory, users[data.listed], data.plays[data.listed], data.events, data.arms)
-    for user, triangle, side in zip(users[~data.listed].tolist(), data.triangles, data.sides, strict=True):
-        place = take_triangle(memory)
-        memory.triangles[place], memory.sides[place], memory.place[user] = triangle, side, place
-    memory.plays[users] = data.plays
-    return memory
+@compiled
+def put_back(memory, users, data):
+    """Set users to what was packed of them, in place of all that there is. There must be room."""
+    event, triangle = 0, 0
+    for i in range(users.size):
+        user = users[i]
+        forget(memory, user)
+        if data.listed[i]:
+            for _ in range(data.plays[i]):
+                append_event(memory, user, data.events[event], data.arms[event])
+                event += 1
+        else:
+            place = take_triangle(memory)
+            memory.triangles[place] = data.triangles[triangle]
+            memory.sides[place] = data.sides[triangle]
+            memory.place[user] = place
+            triangle += 1
+        memory.plays[user] = data.plays[i]
 
 
 @compiled
@@ -255,16 +271,6 @@ def copy_lists(memory, users, events, arms):
             events[i] = memory.events[event]
             arms[i] = memory.arms[event]
             event = memory.before[event]
-
-
-@compiled
-def fill_lists(memory, users, plays, events, arms):
-    """Give users their lists."""
-    k = 0
-    for i in range(users.size):
-        for _ in range(plays[i]):
-            append_event(memory, users[i], events[k], arms[k])
-            k += 1
 
 
 def widened(memory: Memory, dim: int, n_arms: int, more: int) -> Memory:
@@ -289,7 +295,7 @@ def without_arm(memory: Memory, dim: int, n_arms: int, arm: int, users: np.ndarr
     memory = Memory(*map(np.copy, memory))
     column, p = dim + arm, dim + n_arms
     for user in users.tolist():
-        data = data_of(memory, dim, n_arms, user, int(memory.plays[user]))
+        data = Data(*parts_of(memory, dim, n_arms, user))
         if not data.rows[:, column].any():
             continue
         order = [column, *(k for k in range(p) if k != column)]

@@ -49,6 +49,12 @@ CAPTIONS = {
     "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
     "are given one bound that fits all users; ALB-Norm looks for each user's own.",
+    "flock": "Beyond the paper's figure: users who learn from each other. A flock and one Albatross per user are given "
+    "nothing; HierTS is given the covariance of the users, the size of their mean, and the noise. Newcomers come when "
+    "others have been there for long, and only their regret counts.",
+    "drift": "Beyond the paper's figure: theta* changes over time. Of Albatross with a half-life, D-LinUCB and "
+    "SW-LinUCB the best setting of each problem is shown, chosen in hindsight. D-LinUCB and SW-LinUCB "
+    "are given that there are no biases, which is wrong in the last problem.",
     "scaling": "Beyond the paper's figure: final regret against one property of the problem, the others fixed, on log "
     "axes. The number after a name is its slope. Dotted: the part of a theorem's bound that grows with T, "
     "scaled to meet the adaptive policy's last point. AlbatrossDim plays far fewer rounds.",

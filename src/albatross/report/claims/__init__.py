@@ -7,7 +7,7 @@ how, and the literal reading is measured as well.
 
 from __future__ import annotations
 
-from albatross.report.claims import ball, exploration, finite, news, norm, rivals, rows, scaling, theorems
+from albatross.report.claims import ball, drift, exploration, finite, flock, news, norm, rivals, rows, scaling, theorems
 from albatross.report.claims.engine import Claim, Result, judge
 from albatross.store.results import Stored
 
@@ -19,8 +19,10 @@ CLAIMS: tuple[Claim, ...] = (
     *finite.CLAIMS,
     *scaling.CLAIMS,
     *news.CLAIMS,
+    *flock.CLAIMS,
     *theorems.CLAIMS,
     *exploration.CLAIMS,
+    *drift.CLAIMS,
 )
 
 

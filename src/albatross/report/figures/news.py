@@ -23,6 +23,7 @@ NORM_LOOKS = {
     "oful-plus-paper": Look("OFUL+, the paper's estimator", style.BLUE, "dash", quiet=True),
     "oracle-paper": Look("oracle, the paper's estimator", style.GREEN, "dash", quiet=True),
     "osom": Look("OSOM, one bound for all", style.SKY),
+    "osom-scaled": Look("OSOM, test at the scale of OFUL+", style.colour("osom-scaled"), quiet=True),
     "lints": Look("LinTS", style.PINK),
     "albatross": Look("Albatross, given nothing", style.WINE),
 }

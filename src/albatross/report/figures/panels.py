@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from albatross.closure import digest
 from albatross.report.figures import (
     ball,
+    drift,
+    flock,
     nested,
     news,
     norm,
@@ -39,6 +41,8 @@ DRAWINGS: dict[str, Drawing] = {
     **nested.DRAWINGS,
     **simple_bandit.DRAWINGS,
     **users.DRAWINGS,
+    **flock.DRAWINGS,
+    **drift.DRAWINGS,
     **scaling.DRAWINGS,
     **news.DRAWINGS,
     **theorems.DRAWINGS,

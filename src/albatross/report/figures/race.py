@@ -22,6 +22,7 @@ def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
             colour = style.RED if ours else style.BLUE
             values = np.array(list(line["ratios"].values()))
             axes.plot(values, np.full(values.size, height), "o", color=colour, markersize=4, alpha=0.55, mec="none")
+            axes.plot(line["worst_interval"], [height] * 2, "-", color=colour, linewidth=1.2, alpha=0.6)
             axes.plot([line["mean"]], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
             axes.annotate(
                 short(line["worst"]),
@@ -32,13 +33,20 @@ def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
                 color=colour,
             )
         axes.set_xscale("log")
-        axes.set_xlim(0.9, 2.2 * max(line["worst"] for line in lines))
+        axes.set_xlim(0.9, 2.2 * max(line["worst_interval"][1] for line in lines))
         axes.axvline(1.0, color="#555555", linewidth=0.8)
-        axes.set_yticks(range(len(lines)), [line["name"] for line in reversed(lines)])
+        axes.set_yticks(range(len(lines)), [with_given(line) for line in reversed(lines)])
         axes.set_ylim(-0.7, len(lines) - 0.3)
-        axes.set_xlabel("regret / that of the best policy\none dot per problem, bar: geometric mean")
+        axes.set_xlabel(
+            "regret / that of the best policy\none dot per problem, bar: geometric mean, line: 95 % of the worst"
+        )
         axes.set_title(title)
     return figure
+
+
+def with_given(line: Mapping[str, Any]) -> str:
+    """Return the name of a policy and what it was given."""
+    return f"{line['name']} ({line['given']})" if line.get("given") else str(line["name"])
 
 
 def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
@@ -55,6 +63,17 @@ def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
                 "text": list(line["ratios"]),
                 "hovertemplate": "%{text}: %{x}<extra>%{y}</extra>",
                 "marker": {"color": colour, "size": 8, "opacity": 0.55},
+                "showlegend": False,
+            }
+        )
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": plots.numbers(line["worst_interval"]),
+                "y": [line["name"]] * 2,
+                "hovertemplate": "95 % of the worst ratio: %{x}<extra>%{y}</extra>",
+                "line": {"color": colour, "width": 2},
                 "showlegend": False,
             }
         )
