@@ -4,13 +4,16 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test compat lint bench docs lock clean
+.PHONY: help reproduce serve test crash compat lint bench bench-service docs lock clean
 
 help: ## say what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 reproduce: $(READY) ## run every experiment and draw every figure into results/
 	$(BIN)/albatross reproduce
+
+serve: $(READY) ## start the decision service on 127.0.0.1:8000 with an example model, in albatross-service/
+	$(BIN)/albatross serve
 
 test: $(READY) ## run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
@@ -24,8 +27,15 @@ lint: $(READY) ## check style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+crash: $(READY) ## kill the service a hundred times under load, and fold a log of 50,000 events
+	$(BIN)/python tests/service/crashing.py 100
+	$(BIN)/python tests/service/replaying.py 50000
+
 bench: $(READY) ## measure speed as ratios to plain NumPy
 	$(BIN)/python benchmarks/run.py
+
+bench-service: $(READY) ## measure what a durable decision costs
+	$(BIN)/python benchmarks/service.py
 
 docs: $(READY) ## build the pages into docs/_build/html
 	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html

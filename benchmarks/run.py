@@ -260,12 +260,13 @@ def flock_ratios() -> list[tuple[str, float, float, str]]:
                     means = np.einsum("md,md->m", choices.actions, thetas[some])
                     users.update(choices, means + draws.standard_normal(some.size))
             seconds[kind] = time.process_time() - begun
-    n_users, flock = 20_000, Flock(n_users=20_000, n_arms=n_arms, dim=dim, looks=False, seed=0)
+    n_users, batch = 100_000, 20_000
+    flock = Flock(n_users=n_users, n_arms=n_arms, dim=dim, looks=False, seed=0)
     visits = 1.0 / np.arange(1, n_users + 1)
-    for _ in range(16):
-        some = rng.choice(n_users, 10_000, p=visits / visits.sum())
-        choices = flock.record(some, rng.integers(n_arms, size=10_000), rng.standard_normal((10_000, dim)))
-        flock.update(choices, rng.standard_normal(10_000))
+    for _ in range(8 * n_users // batch):
+        some = rng.choice(n_users, batch, p=visits / visits.sum())
+        choices = flock.record(some, rng.integers(n_arms, size=batch), rng.standard_normal((batch, dim)))
+        flock.update(choices, rng.standard_normal(batch))
     memory = flock._crowd.state.memory
     triangle = memory.triangles[0].nbytes + memory.sides[0].nbytes
     return [
@@ -276,7 +277,7 @@ def flock_ratios() -> list[tuple[str, float, float, str]]:
             "<=",
         ),
         (
-            "bytes per user of a flock, 20,000 users with Zipf activity, 8 events each",
+            "bytes per user of a flock, 100,000 users with Zipf activity, 8 events each",
             flock.nbytes / n_users,
             1_000,
             "<=",

@@ -25,7 +25,7 @@ SHOWN = ("numpy", "scipy", "numba", "threadpoolctl")
 # Golden cases, the contract of a few policies of each kind, agents, fleets, simulations, and what the extra is for.
 TESTS = (
     *("test_confidence.py", "policies/test_ucb.py", "policies/test_oful_plus.py", "policies/test_alb_norm.py"),
-    *("test_contract.py", "test_agent.py", "test_fleet.py", "test_simulation.py", "models"),
+    *("test_contract.py", "test_agent.py", "test_fleet.py", "test_flock.py", "test_simulation.py", "models"),
     *("datasets", "report/test_page.py", "race/test_compare.py", "cli/test_commands.py"),
 )
 CHOSEN = "not test_contract or [albatross] or [lints] or [ball-oful] or [corral]"

@@ -14,10 +14,12 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give all tests of one policy to one worker, and the other tests of a file to one.
+    """Give all tests of one policy to one worker, and the other tests of a file to one, unless they say otherwise.
 
     Most of the time goes into compiling, and a worker compiles what a policy does once for all tests that it gets.
     """
+    if item.get_closest_marker("xdist_group"):
+        return
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     policy = parameters.get("name")
     file = item.nodeid.partition("::")[0]

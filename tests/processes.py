@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,6 +21,57 @@ LIMIT = 600.0  # seconds: compiling takes minutes on a busy machine
 def run(command: list[Any], **options: Any) -> subprocess.CompletedProcess:
     """Run a command to its end, and keep what it says."""
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, **options)
+
+
+def albatross(
+    *args: Any, check: bool = False, cwd: Any = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess:
+    """Run the command `albatross` to its end in a process forked from this one, and keep what it says.
+
+    A new Python would spend 1.5 s of CPU on imports. What the commands import late is imported here once.
+    """
+    import albatross.evaluation
+    import albatross.race.run
+    import albatross.report.page  # noqa: F401
+
+    command = ["albatross", *map(str, args)]
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        forking: Any = multiprocessing.get_context("fork")
+        process = forking.Process(target=_command, args=(command, output.fileno(), errors.fileno(), cwd, env))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*fork", DeprecationWarning)  # other threads of the tests only wait
+            process.start()
+        process.join(LIMIT)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(command, LIMIT)
+        output.seek(0)
+        errors.seek(0)
+        done = subprocess.CompletedProcess(command, process.exitcode, output.read(), errors.read())
+    if check:
+        done.check_returncode()
+    return done
+
+
+def _command(command: list[str], output: int, errors: int, cwd: Any, env: Mapping[str, str] | None) -> None:
+    """Run the command in this process, as a new Python would."""
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
+    sys.stdout, sys.stderr = (open(stream, "w", encoding="utf-8") for stream in (1, 2))  # noqa: SIM115
+    warnings.resetwarnings()
+    for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", kind)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if env is not None:
+        os.environ.clear()
+        os.environ.update(env)
+    os.chdir(cwd or ".")
+    sys.argv = command
+
+    from albatross.cli import main
+
+    main()
 
 
 @contextmanager

@@ -64,6 +64,12 @@ def test_a_link_is_not_taken_for_a_folder(home, tmp_path):
     assert cache.private_folder("one") is None
 
 
+def test_a_read_only_folder_is_used(home, monkeypatch):
+    folder = cache.private_folder("one")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write wherever the file system may be written
+    assert cache.private_folder("one") == folder
+
+
 def test_a_file_in_the_way_means_no_cache(home):
     home.mkdir()
     (home / "albatross").write_text("")

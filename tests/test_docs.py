@@ -19,6 +19,7 @@ from sphinx.pycode import ModuleAnalyzer
 
 from albatross import datasets, environments
 from albatross.cli.commands import albatross
+from albatross.errors import missing_extra
 from albatross.experiments import PANELS, results
 from albatross.policies import CATALOGUE
 from albatross.protocol import Choice, init, resolve, update
@@ -28,6 +29,7 @@ from albatross.store.results import Stored
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))
+SERVICE_PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "service").glob("*.md"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -115,18 +117,26 @@ def test_a_policy_of_ones_own_takes_no_more_than_26_lines():
     assert len([line for line in example.splitlines() if line.strip()]) <= 26
 
 
+def test_the_news_recommender_takes_no_more_than_40_lines():
+    (example,) = texts("docs/recommender.md", "python")
+    assert "retire_arm" in example
+    assert len([line for line in example.splitlines() if line.strip()]) <= 40
+
+
 # -------------------------------------------------------------------------------------------------- shell blocks
 
 
 def commands(path):
     for text in texts(path, "bash"):
+        if "curl " in text:  # tests/service/test_docs_of_service.py makes these calls
+            continue
         for line in text.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words:
                 yield words
 
 
-SHELL = [(page, words) for page in ["README.md", "CONTRIBUTING.md", *PAGES] for words in commands(page)]
+SHELL = [(page, words) for page in ["README.md", "CONTRIBUTING.md", *PAGES, *SERVICE_PAGES] for words in commands(page)]
 
 
 @pytest.mark.parametrize(("page", "words"), SHELL, ids=[f"{page}: {' '.join(words)}" for page, words in SHELL])
@@ -136,22 +146,39 @@ def test_every_command_in_the_documents_exists_with_its_options(page, words):
     if program == "make":
         assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     if program == "albatross":
-        command = albatross.commands[arguments[0]]
-        _, left, _ = command.make_parser(click.Context(command)).parse_args(arguments[1:])
+        command: click.Command = albatross
+        while isinstance(command, click.Group):
+            command, *arguments = command.commands[arguments[0]], *arguments[1:]
+        _, left, _ = command.make_parser(click.Context(command)).parse_args(arguments)
         assert left == []
 
 
-WANT_THE_LAB = {"python": r"\balbatross\.datasets\b", "bash": r"^albatross\b"}  # of what a snippet may need
+WANT_AN_EXTRA = {"python": r"\balbatross\.datasets\b", "bash": r"^albatross\b"}  # of what a snippet may need
 
 
-@pytest.mark.parametrize("page", ["README.md", *PAGES])
-def test_a_snippet_that_needs_the_extra_says_so(page):
+@pytest.mark.parametrize("page", ["README.md", *PAGES, *SERVICE_PAGES])
+def test_a_snippet_that_needs_an_extra_says_so(page):
     needing = [
         text
         for kind, text in blocks(page)
-        if kind in WANT_THE_LAB and re.search(WANT_THE_LAB[kind], text, flags=re.MULTILINE)
+        if kind in WANT_AN_EXTRA and re.search(WANT_AN_EXTRA[kind], text, flags=re.MULTILINE)
     ]
-    assert [text for text in needing if "# needs pip install '.[lab]'" not in text] == []
+    extra = "service" if page in SERVICE_PAGES else "(lab|service)"
+    assert [text for text in needing if not re.search(rf"# needs pip install '\.\[{extra}\]'", text)] == []
+
+
+@pytest.mark.parametrize(
+    ("library", "extra"),
+    [("click", "lab"), ("duckdb", "lab"), ("starlette", "service"), ("uvicorn.config", "service"), (None, "lab")],
+)
+def test_the_extra_of_a_missing_library_is_named(library, extra):
+    assert f"run pip install '.[{extra}]' in your clone" in missing_extra(library)
+
+
+def test_the_libraries_of_the_service_are_named_as_its_own():
+    names = {re.match(r"[a-z-]+", each)[0] for each in PROJECT["optional-dependencies"]["service"]}
+    others = {re.match(r"[a-z-]+", each)[0] for each in PROJECT["optional-dependencies"]["lab"]}
+    assert [each for each in names - others if "[service]" not in missing_extra(each.replace("-", "_"))] == []
 
 
 @pytest.mark.parametrize("library", ["duckdb", "sklearn"])
@@ -195,7 +222,12 @@ def test_every_command_and_option_is_documented():
     described = {heading.split()[1]: text for heading, text in sections("docs/commands.md").items()}
     assert set(described) == set(albatross.commands)
     for name, command in albatross.commands.items():
-        options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts if o != "--help"]
+        parts = [command]
+        if isinstance(command, click.Group):
+            parts = list(command.commands.values())
+            assert [part.name for part in parts if f"`{part.name}`" not in described[name]] == []
+        params = [param for part in parts for param in part.params if isinstance(param, click.Option)]
+        options = [option for param in params for option in param.opts if option != "--help"]
         assert [option for option in options if f"| `{option}` |" not in described[name]] == []
 
 
@@ -236,7 +268,7 @@ def test_the_pages_build_without_a_warning_and_ask_nothing_of_other_hosts(tmp_pa
     done = processes.run([*command, ROOT / "docs", tmp_path / "html"])
     assert (done.returncode, done.stderr) == (0, "")
     built = list((tmp_path / "html").rglob("*.html"))
-    assert len(built) > len(PAGES)
+    assert len(built) > len(PAGES) + len(SERVICE_PAGES)
     remote = re.compile(r"""<(?:script|img|iframe)[^>]*src="(?:https?:)?//|<link[^>]*href="(?:https?:)?//""")
     assert [path.name for path in built if remote.search(path.read_text())] == []
     styles = (tmp_path / "html").rglob("*.css")

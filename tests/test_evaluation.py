@@ -23,6 +23,8 @@ from albatross.evaluation import (
     snips,
 )
 
+pytestmark = pytest.mark.xdist_group("evaluation")  # they compile the same code
+
 # --------------------------------------------------------------------------------------- a problem with known values
 
 
@@ -547,7 +549,7 @@ def test_predictions_must_be_of_every_arm():
         (policies.Greedy(), {"seed": -1}, ValueError, "seed must be"),
         (np.full((400, 2), 0.5), {}, ValueError, "have 2 columns, but the log has 3 arms"),
         (np.full((4, 3), 1 / 3), {}, ValueError, r"probabilities must have shape \(400, any\)"),
-        ("greedy", {}, TypeError, "neither a policy, an agent nor an array of probabilities"),
+        ("greedy", {}, TypeError, "neither a policy, an agent, a fleet nor an array of probabilities"),
     ],
 )
 def test_what_cannot_be_evaluated_is_told(given, options, error, message):

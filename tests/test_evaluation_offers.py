@@ -8,13 +8,15 @@ import threading
 import numpy as np
 import pytest
 
-from albatross import Agent, policies
+from albatross import Agent, Fleet, policies
 from albatross.environments import Logged
 from albatross.evaluation import PerUser, evaluate, predicted_rewards, probabilities, replay
 from albatross.evaluation.agents import FrozenAgent
 from albatross.evaluation.playing import Pace
 from albatross.evaluation.predictions import folds_of_rows
 from albatross.simulation import streams
+
+pytestmark = pytest.mark.xdist_group("evaluation")  # they compile the same code
 
 GREEDY, LINTS = policies.Greedy(ties="first"), policies.LinTS(sigma=0.5)
 THETAS = np.array([[1.0, -0.5], [-1.0, 0.5], [0.2, 1.0]])  # of three users
@@ -245,3 +247,107 @@ def test_a_numbered_agent_has_the_arms_of_a_log_without_names():
 def test_an_agent_that_does_not_fit_the_log_is_refused(agent, message):
     with pytest.raises(ValueError, match=message):
         evaluate({"mine": agent()}, a_log(20, names=NAMES)[0])
+
+
+# ---------------------------------------------------------------------------------------------------------- fleets
+
+
+def a_trained_fleet(users, policy=GREEDY, arms=ARMS):
+    """A fleet whose users have learnt different thetas; its last user is not in the log."""
+    fleet, rng = Fleet(policy, users=[*users, "away"], arms=arms, dim=D, floor=0.1, seed=0), np.random.default_rng(5)
+    for number, user in enumerate(users):
+        for _ in range(30):
+            choices = fleet.select([user], rng.standard_normal((1, fleet.n_arms, D)))
+            fleet.update(choices, choices.actions @ THETAS[number])
+    if "old" in arms:
+        fleet.retire_arm("old")
+    return fleet
+
+
+def a_log_of_named_users():
+    env, _ = a_log(users=True, names=NAMES)
+    return Logged(
+        contexts=env.contexts,
+        actions=env.actions,
+        rewards=env.rewards,
+        propensities=env.propensities,
+        eligible=env.eligible,
+        users=np.array(["ann", "bob", "zoe"])[np.array(env.user_names)[env.users]],
+        names=env.names,
+    )
+
+
+def test_a_fleet_is_evaluated_by_the_propensities_of_each_users_state_and_does_not_change():
+    env = a_log_of_named_users()
+    fleet = a_trained_fleet(["ann", "bob"])  # the log's third user is a newcomer
+    before = saved(fleet)
+    with_all = Fleet.load(io.BytesIO(before))
+    with_all.admit(["zoe"])
+    users = np.array(env.user_names)[env.users]
+    order = [NAMES.index(arm) for arm in fleet.arms]
+    target = np.zeros((env.length, K))
+    target[:, order] = with_all.propensity(users, env.contexts[:, order], env.eligible[:, order])
+    found = evaluate({"mine": fleet, "table": target}, env)
+    assert found["mine"].replay is None
+    assert found["mine"].ips == pytest.approx(found["table"].ips, nan_ok=True)
+    assert saved(fleet) == before
+
+
+def test_a_fleet_with_a_state_per_user_earns_more_where_users_differ():
+    env = a_log_of_named_users()
+    fleet = a_trained_fleet(["ann", "bob", "zoe"])
+    one = Agent(GREEDY, arms=list(NAMES), dim=D, floor=0.1, seed=0)
+    one.warm_start(
+        env.contexts[np.arange(300), env.actions[:300]], [NAMES[k] for k in env.actions[:300]], env.rewards[:300]
+    )
+    found = evaluate({"fleet": fleet, "one": one}, env)
+    errors = found["fleet"].snips.standard_error + found["one"].snips.standard_error
+    assert found["fleet"].snips.value > found["one"].snips.value + 2.0 * errors
+
+
+def test_numbered_users_are_found_by_their_numbers():
+    env, _ = a_log(users=True)
+    fleet = Fleet(GREEDY, n_users=3, n_arms=K, dim=D, seed=0)
+    users = np.array(env.user_names)[env.users]
+    fleet.update(
+        fleet.record(users[:60], env.actions[:60], env.contexts[np.arange(60), env.actions[:60]]), env.rewards[:60]
+    )
+    target = fleet.propensity(users, env.contexts, env.eligible)
+    assert evaluate(fleet, env).snips == evaluate(target, env).snips
+
+
+def test_propensities_of_a_fleet_are_the_frequencies_of_its_choices():
+    fleet = Fleet(LINTS, users=["ann", "bob"], arms=["a", "b", "c"], dim=D, floor=0.2, seed=0)
+    rng = np.random.default_rng(0)
+    fleet.update(
+        fleet.record(["ann"] * 6, ["a", "b", "c"] * 2, 0.5 * rng.standard_normal((6, D))), rng.standard_normal(6)
+    )
+    contexts, before = rng.standard_normal((1, 3, D)), saved(fleet)
+    found = fleet.propensity(["ann"], contexts, [["a", "c"]], draws=20_000)
+    assert saved(fleet) == before
+    choices = fleet.select(
+        ["ann"] * 4_000, np.repeat(contexts, 4_000, axis=0), [True, False, True], pending=np.zeros((4_000, 3))
+    )
+    shares = [(choices.arms == arm).mean() for arm in "abc"]
+    assert found.sum() == pytest.approx(1.0)
+    assert np.abs(found[0] - shares).max() < 4.0 * np.sqrt(0.25 / 4_000 + 0.25 / 20_000)
+    with pytest.raises(ValueError, match="user 'eve' is unknown"):
+        fleet.propensity(["eve"], contexts)
+
+
+@pytest.mark.parametrize(
+    ("fleet", "users", "message"),
+    [
+        (lambda: Fleet(users=[], arms=["x"], dim=D), True, "round 0 offers no arm that fleet mine has"),
+        (lambda: Fleet(users=[], arms=NAMES, dim=3), True, "fleet mine has 3 features, but the log has 2"),
+        (
+            lambda: Fleet(users=[], arms=NAMES, dim=D),
+            False,
+            "fleet mine has a state for every user, but the log has no",
+        ),
+        (lambda: Fleet(n_users=2, arms=NAMES, dim=D), True, "user 2 is unknown: this fleet has users 0 to 1"),
+    ],
+)
+def test_a_fleet_that_does_not_fit_the_log_is_refused(fleet, users, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate({"mine": fleet()}, a_log(40, names=NAMES, users=users)[0])

@@ -13,6 +13,8 @@ from albatross import Agent, Fleet, policies
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.protocol import init, noise_size
 
+pytestmark = pytest.mark.xdist_group("fleets")  # they compile the same code
+
 USERS, K, D, HORIZON = 4, 5, 3, 300
 ALB_NORM = policies.ALBNorm(norm_bound=3.0, sigma=0.1, epoch_length=20)
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from albatross import Agent, Fleet, policies
+from albatross import Agent, Fleet, Flock, policies
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers that send signals here")
 
@@ -81,3 +81,47 @@ def test_arms_come_and_go_whole_or_not_at_all(interrupted_often):
         decision = agent.select(np.ones((agent.n_arms, 3)), eligible=[name])
         assert decision.arm == name
         agent.update(decision, 1.0)
+
+
+def chain(after, first):
+    """The rows of a table that are chained through another column."""
+    found = []
+    while first >= 0:
+        found.append(int(first))
+        first = after[first]
+    return found
+
+
+def test_a_flock_keeps_all_its_users_and_arms_in_order(interrupted_often):
+    """Users come and go as bytes, arms come and go, the population is learnt: every row is somebody's, or spare."""
+    flock, rng = Flock(users=[], arms=["first", "second"], dim=2, seed=0), np.random.default_rng(1)
+
+    def play():
+        users, verb = [f"user {number}" for number in rng.integers(9, size=5)], rng.integers(9)
+        if verb < 6:
+            choices = flock.select(users, rng.standard_normal((5, flock.n_arms, 2)))
+            flock.update(choices, rng.standard_normal(5))
+        elif verb == 6 and users[0] in flock:
+            flock.put(users[0], flock.release(users[:1], pending=True)[0])
+        elif verb == 7:
+            flock.reset_arm(flock.arms[0])
+        elif flock.n_arms < ARMS:
+            flock.add_arm(int(rng.integers(10**9)))
+        else:
+            flock.retire_arm(flock.arms[0])
+
+    for _ in range(40):
+        play()  # compiled
+    interrupted_often(play)
+    crowd, memory = flock._crowd, flock._crowd.state.memory
+    assert len(flock.shared.mean) == crowd.n_slots + 2
+    assert crowd.pending.min() >= 0
+    lists = [chain(memory.before, last) for last in memory.last]
+    spare = chain(memory.before, memory.free[0])
+    assert sorted(sum(lists, spare)) == list(range(len(memory.before)))
+    assert len(spare) == memory.free[2]
+    for slot in crowd.users.in_use:
+        assert memory.place[slot] >= 0 or len(lists[slot]) == memory.plays[slot]
+    spare = chain(memory.spare, memory.free[1])
+    assert sorted(spare + memory.place[memory.place >= 0].tolist()) == list(range(len(memory.spare)))
+    assert len(spare) == memory.free[3]

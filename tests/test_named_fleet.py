@@ -14,6 +14,8 @@ from albatross import crowd as crowd_module
 from albatross import recipe as recipe_module
 from albatross.errors import UnknownDecision, UnreadableFile
 
+pytestmark = pytest.mark.xdist_group("fleets")  # they compile the same code
+
 D = 3
 ARMS = ["sport", "politics", "art", "science", "travel", "food", "chess"]
 LINTS, LINUCB = policies.LinTS(sigma=0.1), policies.LinUCB()
@@ -648,7 +650,7 @@ BAD = {
         lambda f: f.record(["eve"], ["art"], np.zeros((1, D)), tags=[[1.0]]),
         r"tags must have shape \(1, 0\)",
     ),
-    "a floor of 1": (lambda f: new_fleet(floor=1.0), "floor must be a number strictly between 0 and 1"),
+    "a floor of 1": (lambda f: new_fleet(floor=1.0), "floor must be 0 or a number strictly between 0 and 1"),
     "numbers have no names": (
         lambda f: new_fleet(arms=None, n_arms=2).add_arm("a"),
         "the arms of this fleet have no names",

@@ -53,6 +53,21 @@ def packed(arrays, header=None, **changes) -> io.BytesIO:
     return file
 
 
+# ------------------------------------------------------------------------------------------------ earlier versions
+
+
+@pytest.mark.parametrize("kind", [Agent, Fleet])
+def test_an_albatross_of_the_first_form_is_refused_and_the_error_says_how_to_rebuild_it(kind):
+    thing = played(policies.Albatross()) if kind is Agent else Fleet(n_users=2, n_arms=N_ARMS, dim=DIM)
+    arrays = {name: array for name, array in members(thing).items() if "prior" not in name and "memories" not in name}
+    (first, *_) = (name for name in members(thing) if name.endswith("prior.numbers"))
+    arrays[first.replace("prior.numbers", "components")] = np.ones(5)
+    with pytest.raises(
+        UnreadableFile, match=r"whose Albatross kept other numbers. Learn again from a log .*warm_start"
+    ):
+        kind.load(packed(arrays))
+
+
 # ------------------------------------------------------------------------------------------------- hostile values
 
 

@@ -5,7 +5,7 @@ Policies see numbered slots only: entries of their state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sized
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -21,10 +21,15 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # contexts (R, d), whether eac
 
 
 def is_list(given: Any) -> bool:
-    """Return whether this holds several things: a list, a set or an array, but not a text or an array of no axes."""
-    return (
-        isinstance(given, Sequence | Set | np.ndarray) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
-    )
+    """Return whether this holds several things: a list, a set, an array or a column of a data frame.
+
+    A text, a dict and an array of no axes are none.
+
+    >>> [is_list(each) for each in (["a"], {"a"}, np.array(["a"]), "a", {"a": 1}, np.array("a"))]
+    [True, True, True, False, False, False]
+    """
+    several = isinstance(given, Iterable) and isinstance(given, Sized)
+    return several and not isinstance(given, str | bytes | Mapping) and getattr(given, "ndim", 1) > 0
 
 
 def _is_listed(eligible: Any) -> bool:
@@ -36,6 +41,9 @@ def _is_listed(eligible: Any) -> bool:
 
 class NumberedArms:
     """Arms 0 to n - 1, each in the slot of its number."""
+
+    last = True  # from decision to decision; otherwise pending decisions of a slot say nothing about its next row
+    none_waiting = np.zeros(1, np.int64)
 
     def __init__(self, n_arms: int) -> None:
         self.active = np.arange(n_arms)  # slots of the arms, in the order of the rows that `select` takes
@@ -64,10 +72,6 @@ class NumberedArms:
     def row_names(self, slots: np.ndarray) -> list[Any]:
         """Return the arms of rows with these slots."""
         return [self.name_of(slot) for slot in slots.tolist()]
-
-    def waiting(self, pending: np.ndarray) -> np.ndarray:
-        """Return the pending decisions in each slot as policies see them."""
-        return pending
 
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the slots of a list of n arms, or of any number of them."""
@@ -136,6 +140,10 @@ class NumberedArms:
         """Return a hash of the first n arms that there ever were, with the slots that they took."""
         return blake2b(repr(self.taken[:n]).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
+    def used(self, n: int) -> int:
+        """Return the number of slots that the first n arms that there ever were took."""
+        return 1 + max(slot for _, slot in self.taken[:n])
+
     def capacity(self, n: int) -> int:
         """Return the number of slots after the first n arms that there ever were: it doubles when all are in use."""
         slots = self.first
@@ -161,6 +169,8 @@ class NumberedArms:
 class PassingRows(NumberedArms):
     """Rows that are there for one decision, such as the articles of a day. None has a bias, so one slot serves all."""
 
+    last = False
+
     def __init__(self) -> None:
         super().__init__(1)
 
@@ -176,10 +186,6 @@ class PassingRows(NumberedArms):
     def row_names(self, slots: np.ndarray) -> list[Any]:
         """Return the numbers of the rows."""
         return list(range(slots.size))
-
-    def waiting(self, pending: np.ndarray) -> np.ndarray:
-        """Return no pending decisions: those for other rows say nothing about these."""
-        return np.zeros_like(pending)
 
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the only slot, n times."""

@@ -19,6 +19,25 @@ class Batches(Membership, ABC):
     _tag_size = 0
 
     @property
+    def tag_size(self) -> int:
+        """Number of values in the tag of a choice."""
+        return self._tag_size
+
+    def compile(self) -> None:
+        """Compile what decides and what learns, before the first event needs it."""
+        self._choose, self._learn  # noqa: B018
+
+    @property
+    @abstractmethod
+    def _choose(self) -> Any:
+        """The compiled function that decides."""
+
+    @property
+    @abstractmethod
+    def _learn(self) -> Any:
+        """The compiled function that learns."""
+
+    @property
     @abstractmethod
     def noise_size(self) -> int:
         """Number of standard normal numbers per decision, for `noise` of `select`."""

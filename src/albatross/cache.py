@@ -56,11 +56,14 @@ def _folder_of_albatross() -> Path | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether this is a real folder of this user that nobody else may write to."""
+    """Return whether this is a real folder of this user that nobody else may write to.
+
+    It may be read-only, as in an image whose cache was filled when it was built.
+    """
     if not hasattr(os, "geteuid"):  # Windows, where the folders of a profile are private
         return True
     found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and _is_own(found) and os.access(folder, os.W_OK)
+    return stat.S_ISDIR(found.st_mode) and _is_own(found)
 
 
 def is_private_file(path: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+_FLOAT = np.dtype(np.float64)
 LARGEST = 1e100  # contexts, rewards and parameters: sums of their squares must stay finite
 MOST_ROUNDS = 2**53  # above this, floats cannot count in steps of 1
 _LONGEST_SHOWN = 100  # characters of a wrong value in a message
@@ -55,6 +56,11 @@ def positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number (at least {1 / LARGEST:g}), not {shown(value)}")
 
 
+def real(name: str, value: Any) -> None:
+    """Require a finite number."""
+    _number(name, value, "a number")
+
+
 def at_least_zero(name: str, value: Any) -> None:
     """Require a finite number of at least 0."""
     if _number(name, value, "a number >= 0") < 0:
@@ -65,6 +71,12 @@ def probability(name: str, value: Any) -> None:
     """Require a number strictly between 0 and 1."""
     if not 0 < _number(name, value, "a number strictly between 0 and 1") < 1:
         raise ValueError(f"{name} must be a number strictly between 0 and 1, not {shown(value)}")
+
+
+def share(name: str, value: Any) -> None:
+    """Require 0 or a number strictly between 0 and 1."""
+    if not 0 <= _number(name, value, "0 or a number strictly between 0 and 1") < 1:
+        raise ValueError(f"{name} must be 0 or a number strictly between 0 and 1, not {shown(value)}")
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
@@ -280,7 +292,7 @@ def free_memory() -> float:
 def contexts(value: Any, n_arms: int, dim: int) -> np.ndarray:
     """A C-ordered (K, d) array of float64, from (K, d) or (d,) for all arms. Compiled code checks that it is finite."""
     shape = (n_arms, dim)
-    if type(value) is np.ndarray and value.shape == shape and value.dtype == np.float64 and value.flags.carray:
+    if type(value) is np.ndarray and value.shape == shape and value.dtype is _FLOAT and value.flags.carray:  # fast
         return value
     array: np.ndarray = numbers("contexts", value)
     array = np.require(array, np.float64, ["C", "A", "W"])

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import numba
+from numba.core import errors as numba_errors
 from numba.core import types
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
@@ -27,12 +27,22 @@ from albatross.errors import NotCompiled
 from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
 from albatross.machine_code import MachineCode
 
+# Bytecode that Numba does not know is an error of its own kind since Numba 0.61.
+_NOT_COMPILED = tuple(
+    getattr(numba_errors, name) for name in ("NumbaError", "UnsupportedBytecodeError") if hasattr(numba_errors, name)
+)
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _STEP = re.compile(r"(\w+: )?Failed in nopython mode pipeline.*")
 _NAME_OF_ERROR = re.compile(r"^(TypingError|LoweringError|UnsupportedError|Numba\w+): ")
 _PLACE = re.compile(r'(?:, defined at|Raised from|\bat) (\S[^\n]*?) \((\d+)\)|File "(.*)", line (\d+)')
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that register verbs for a type
+
+
+def code_of(function: Callable[..., Any], **options: Any) -> Any:
+    """Decorate what returns, for types of arguments, the Python code that compiled code runs for `function`."""
+    inside: Any = {**_OPTIONS, "pipeline_class": InnerCompiler, **options}
+    return overload(function, jit_options=inside, strict=False)
 
 
 class compiled:
@@ -44,8 +54,7 @@ class compiled:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self._options = function, {**_OPTIONS, **options}
-        inside: Any = {**self._options, "pipeline_class": InnerCompiler}
-        overload(self, jit_options=inside, strict=False)(lambda *args, **kwargs: function)
+        code_of(self, **self._options)(lambda *args, **kwargs: function)
 
     @functools.cached_property
     def _dispatcher(self) -> Any:
@@ -72,11 +81,15 @@ class compiled:
             return None
 
     def __call__(self, *args: Any) -> Any:
+        """Call it from Python. It returns arrays, numbers and plain tuples only.
+
+        For a NamedTuple, Numba calls Python to find its class; if a Ctrl-C comes just then, the process crashes.
+        """
         try:
             return self._dispatcher(*args)
         except SystemError as error:
             raise first_cause(error) from None
-        except (NumbaError, UnsupportedBytecodeError) as error:
+        except _NOT_COMPILED as error:
             raise NotCompiled(numba_cause(str(error))) from None
 
     def prepared(self, *examples: Any) -> Any:
@@ -85,7 +98,7 @@ class compiled:
             return self._dispatcher
         try:
             return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
-        except (NumbaError, UnsupportedBytecodeError) as error:
+        except _NOT_COMPILED as error:
             raise NotCompiled(numba_cause(str(error))) from None
 
 
@@ -177,8 +190,7 @@ class generic:
         self.__name__ = name
         self._functions: dict[type, Any] = {}
         self._fallback = compiled(fallback) if fallback else None
-        inside: Any = {**_OPTIONS, "pipeline_class": VerbCompiler}
-        overload(self, jit_options=inside, strict=False)(self._implement)
+        code_of(self, pipeline_class=VerbCompiler)(self._implement)
 
     def __call__(self, subject: Any, *args: Any) -> Any:
         return self._find(type(subject))(subject, *args)

@@ -15,6 +15,15 @@ class NotCompiled(ValueError):
     """Numba cannot compile a policy. The text says where and why; `__context__` has all that Numba said."""
 
 
+# What `pip install '.[service]'` adds to the libraries that `lab` has too, by the names under which they are imported.
+_OF_THE_SERVICE = ("starlette", "uvicorn", "httptools", "uvloop", "msgspec", "prometheus_client", "httpx")
+
+
 def missing_extra(package: str | None) -> str:
-    """Return the error text for a missing library of the extra `lab`."""
-    return f"this needs {package}: run pip install '.[lab]' in your clone of Albatross"
+    """Return the error text for a missing library of an extra.
+
+    >>> missing_extra("msgspec")
+    "this needs msgspec: run pip install '.[service]' in your clone of Albatross"
+    """
+    extra = "service" if (package or "").partition(".")[0] in _OF_THE_SERVICE else "lab"
+    return f"this needs {package}: run pip install '.[{extra}]' in your clone of Albatross"

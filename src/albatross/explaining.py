@@ -43,17 +43,31 @@ def explain(
         name = type(parameters).__name__.removesuffix("Parameters")
         raise ValueError(f"{name} has no score for every arm, so its choices cannot be explained")
     scores, widths = score(parameters, state, offer, np.zeros(noise_size))
-    priority = np.arange(offer.pending.size)
-    best = int(pick_best(scores, offer, priority))
-    others = offer.eligible.copy()
-    others[best] = False
-    runner_up = int(pick_best(scores, offer._replace(eligible=others), priority)) if others.any() else None
     found = diagnostics(parameters, state)
     if "means" in found:  # contexts are ignored, and the score need not be a mean and a width
         means = np.where(found["pulls"] > 0, found["means"], np.nan)[offer.arms]
     else:
         with np.errstate(invalid="ignore"):
             means = scores - widths  # inf - inf is NaN
+    return compared(found, offer, means, scores, widths, arms=arms, names=names)
+
+
+def compared(
+    found: dict[str, Any],
+    offer: Offer,
+    means: np.ndarray,
+    scores: np.ndarray,
+    widths: np.ndarray,
+    *,
+    arms: Sequence[Any],
+    names: Sequence[str],
+) -> Explanation:
+    """Compare the best row with the next one; `found` has the estimates `theta_hat` and `biases`, if there are any."""
+    priority = np.arange(offer.pending.size)
+    best = int(pick_best(scores, offer, priority))
+    others = offer.eligible.copy()
+    others[best] = False
+    runner_up = int(pick_best(scores, offer._replace(eligible=others), priority)) if others.any() else None
     contributions = _contributions(found, offer, best, runner_up, names)
     return Explanation(list(arms), means, widths, scores, best, runner_up, contributions)
 

@@ -13,8 +13,9 @@ from albatross import checks, events, policies, saving
 from albatross.arms import Name, NumberedArms
 from albatross.batches import Batches
 from albatross.crowd import Crowd
+from albatross.explaining import Explanation, explain
 from albatross.features import Features, given_dim
-from albatross.floor import check_floor
+from albatross.floor import check_floor, estimated_propensity
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events, choose, learn_rewards
 from albatross.named_arms import NamedArms
@@ -189,12 +190,39 @@ class Fleet(Batches):
         self, user: int, event: int, contexts: Any, masks: Any, counts: Any, noise: Any, floor: float
     ) -> NoReturn:
         """Raise the error for an invalid choice."""
-        rows, mask = self._crowd.rows, masks[min(event, len(masks) - 1)]
-        pending = counts[event] if len(counts) else rows.pending[user]
-        retry = row_to_retry(int(rows.decisions[user]), mask)
-        offer = Offer(contexts[event], mask, pending, retry, self._crowd.arms.active)
+        offer = self._offer(user, contexts[event], masks[min(event, len(masks) - 1)])
+        if len(counts):
+            offer = offer._replace(pending=counts[event])
         z = noise[event, FLOOR_NUMBERS:] if floor else noise[event]
-        refuse_choice(self._parameters, state_of(rows.states, user), offer, z)
+        refuse_choice(self._parameters, state_of(self._crowd.rows.states, user), offer, z)
+
+    def _offer(self, user: int, contexts: np.ndarray, mask: np.ndarray) -> Offer:
+        rows = self._crowd.rows
+        retry = row_to_retry(int(rows.decisions[user]), mask)
+        return Offer(contexts, mask, rows.pending[user].astype(np.int64), retry, self._crowd.arms.active)
+
+    def propensity(
+        self, users: Any, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
+    ) -> np.ndarray:
+        """Estimate the probability (m, K) of each arm being chosen now, for each of m events of known users.
+
+        The estimates are from `draws` draws of the policy's randomness. Without a floor, a deterministic policy has one
+        arm of probability 1. The fleet and its random numbers do not change.
+        """
+        checks.whole("draws", draws, least=1)
+        checks.seed("seed", seed)
+        with self._lock:
+            crowd, arms = self._crowd, self._crowd.arms
+            slots = crowd.users.slots(users)
+            m, k = slots.size, arms.active.size
+            contexts = events.finite("contexts", contexts, (m, k, self.dim))
+            masks = np.array(np.broadcast_to(arms.masks(eligible, m), (m, k)))
+            size, rng = crowd.recipe.noise_size(crowd.n_slots), np.random.default_rng(seed)
+            found = np.empty((m, k))
+            for event, user in enumerate(slots.tolist()):
+                state, offer = state_of(crowd.rows.states, user), self._offer(user, contexts[event], masks[event])
+                found[event] = estimated_propensity(self._parameters, state, offer, size, self.floor, draws, rng)
+            return found
 
     def diagnostics(self, user: Name) -> dict[str, Any]:
         """Return what the policy has learnt about one user, and the numbers of pending and of all decisions."""
@@ -206,6 +234,21 @@ class Fleet(Batches):
                 found["theta_hat"] = self.features.by_name(found["theta_hat"])
             pending, decisions = crowd.rows.pending[slot].sum(), crowd.rows.decisions[slot]
             return {**found, "pending": int(pending), "decisions": int(decisions)}
+
+    def explain(self, user: Name, contexts: Any, eligible: Any = None) -> Explanation:
+        """Explain what the policy would choose for a user: every arm's mean, width and score, and what decides.
+
+        Nothing is drawn and nothing changes.
+        """
+        with self._lock:
+            crowd = self._crowd
+            (slot,) = crowd.users.slots([user])
+            rows, mask, _ = crowd.arms.rows(contexts, eligible, None, self.dim)
+            checks.finite_array("contexts", rows, rows.shape)
+            state, offer = state_of(crowd.rows.states, slot), self._offer(slot, rows, mask)
+            size = crowd.recipe.noise_size(crowd.n_slots)
+            names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
+            return explain(self._parameters, state, offer, size, arms=crowd.arms.names, names=names)
 
     # ----------------------------------------------------------------------------------------------- save and load
 

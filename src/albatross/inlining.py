@@ -8,7 +8,9 @@ optimises the whole once.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
@@ -147,5 +149,18 @@ class OuterCompiler(_Compiler):
     def compile_extra(self, function: Any) -> Any:
         subjects = [each.instance_class.__name__ for each in self.state.args[:1] if hasattr(each, "instance_class")]
         name = f"{function.__module__}.{function.__qualname__}"
-        with announced(" for ".join([name, *subjects])):
+        with announced(" for ".join([name, *subjects])), _uncollected():
             return super().compile_extra(function)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Do not collect garbage: Numba makes millions of objects that stay, and looking at them takes 10 % of the time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

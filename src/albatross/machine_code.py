@@ -92,7 +92,8 @@ def _read(path: Path) -> bytes | None:
             return None
         content = path.read_bytes()
         if time.time() - path.stat().st_mtime > _RECENT:
-            os.utime(path)
+            with contextlib.suppress(OSError):  # of a read-only folder
+                os.utime(path)
     except OSError:
         return None
     checksum, content = content[:_CHECKSUM], content[_CHECKSUM:]
@@ -142,7 +143,10 @@ def announced(what: str) -> Iterator[None]:
     if os.environ.get("ALBATROSS_QUIET") or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    kept = "once" if folder() else "in every process, because there is no private folder to keep code in"
+    place = folder()
+    kept = "in every process, because there is no private folder to keep code in"
+    if place is not None and os.access(place, os.W_OK):
+        kept = "once"
     text = f"albatross: compiling {what}; this happens {kept} (ALBATROSS_QUIET=1 hides this line)"
     timer = threading.Timer(_PATIENCE, lambda: print(text, file=sys.stderr, flush=True))
     timer.daemon = True

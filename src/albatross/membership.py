@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from copy import deepcopy
 from typing import Any
 
 from albatross.arms import Name
@@ -40,6 +39,11 @@ class Membership:
     def arms(self) -> list[Any]:
         """The arms, in the order of the rows of contexts."""
         return self._crowd.arms.names
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots that active and retired arms take."""
+        return len({slot for _, slot in self._crowd.arms.taken})
 
     @property
     def nbytes(self) -> int:
@@ -78,24 +82,36 @@ class Membership:
 
     # ----------------------------------------------------------------------------------------------------------- arms
 
-    def add_arm(self, name: Name) -> None:
-        """Add an arm for all users. Its row is the last one of the contexts that `select` takes."""
+    def add_arm(self, name: Name, *, slot: int | None = None) -> None:
+        """Add an arm for all users. Its row is the last one of the contexts that `select` takes.
+
+        A log is replayed with the `slot` that the arm took the first time (`slot_of`).
+        """
         with self._lock:
-            arms = deepcopy(self._named_arms())
-            self._crowd.take(arms, arms.add(name, free=self._crowd.free_slots()))
+            arms = self._named_arms().copied()
+            free = self._crowd.free_slots() if slot is None else arms.checked_slot(slot)
+            self._take(arms, arms.add(name, free=free))
+
+    def slot_of(self, name: Name) -> int:
+        """Return where the policy keeps an arm."""
+        return self._crowd.arms.slot(name)
 
     def retire_arm(self, name: Name) -> None:
         """Remove an arm. What it taught about theta stays, and its pending choices can still be rewarded."""
         with self._lock:
-            arms = deepcopy(self._named_arms())
+            arms = self._named_arms().copied()
             arms.retire(name)
             self._crowd.arms = arms
 
     def reset_arm(self, name: Name) -> None:
         """Forget the bias of an arm, as if it were new. Rewards of its pending choices then teach theta only."""
         with self._lock:
-            arms = deepcopy(self._named_arms())
-            self._crowd.take(arms, arms.move(name, free=self._crowd.free_slots()))
+            arms = self._named_arms().copied()
+            self._take(arms, arms.move(name, free=self._crowd.free_slots()))
+
+    def _take(self, arms: NamedArms, slot: int) -> None:
+        """Take these arms, one of them new in a slot, at once."""
+        self._crowd.take(arms, slot)
 
     def _named_arms(self) -> NamedArms:
         arms = self._crowd.arms

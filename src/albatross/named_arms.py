@@ -7,6 +7,7 @@ decisions is pending.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class NamedArms(NumberedArms):
     """
 
     def __init__(self, names: Iterable[Name]) -> None:
-        if isinstance(names, str) or not isinstance(names, Iterable):
+        if isinstance(names, str | Set) or not isinstance(names, Iterable):  # a set has no order, and rows have one
             raise ValueError(f"arms must be a list of names, not {shown(names)}")
         self._slots: dict[Name, int] = {}
         self._retired: dict[int, Name] = {}  # by slot
@@ -118,9 +119,16 @@ class NamedArms(NumberedArms):
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
+    def copied(self) -> NamedArms:
+        """Return a copy to change. A deep one would visit every arm that there ever was, at each change."""
+        arms = copy(self)
+        arms._slots, arms._retired, arms.taken = dict(self._slots), dict(self._retired), list(self.taken)
+        return arms
+
     def add(self, name: Any, *, free: Sequence[int]) -> int:
         """Add an arm, in one of the `free` slots of retired arms if there is one. Return its slot."""
-        self._slots[self._new(name)] = slot = self._next(name, free)
+        name = self._new(name)
+        self._slots[name] = slot = self._next(name, free)
         self._count()
         return slot
 
@@ -141,6 +149,14 @@ class NamedArms(NumberedArms):
         self._retired[slot] = name
         self._count()
 
+    def checked_slot(self, slot: Any) -> list[int]:
+        """Return a slot for the next arm as a list of free ones: that of a retired arm, or the first unused one."""
+        if slot == self.n_slots:
+            return []
+        if type(slot) is not int or slot not in self._retired:
+            raise ValueError(f"slot must be {self.n_slots}, or that of a retired arm, not {shown(slot)}")
+        return [slot]
+
     def _next(self, name: Name, free: Sequence[int]) -> int:
         slot = free[0] if free else self.n_slots
         self._retired.pop(slot, None)
@@ -148,7 +164,8 @@ class NamedArms(NumberedArms):
         return slot
 
     def _new(self, name: Any) -> Name:
-        """Check the name of a new arm."""
+        """Check the name of a new arm. One of NumPy's texts or numbers becomes Python's."""
+        name = name.item() if isinstance(name, np.generic) else name
         checks.name("an arm", name)
         if name in self._slots:
             raise ValueError(f"there is an arm {shown(name)} already")

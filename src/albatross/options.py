@@ -63,6 +63,7 @@ def one_of(*words: str) -> Option:
 Positive = Annotated[float, Option(checks.positive, float)]
 AtLeastZero = Annotated[float, Option(checks.at_least_zero, float)]
 Probability = Annotated[float, Option(checks.probability, float)]
+Share = Annotated[float, Option(checks.share, float)]
 Whole = Annotated[int, whole(0)]
 AtLeastOne = Annotated[int, whole(1)]
 Rounds = Annotated[int, Option(checks.rounds, float)]

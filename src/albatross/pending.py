@@ -37,7 +37,7 @@ class Pending:
 
     def add(self, kept: Kept) -> str:
         """Keep a decision and return its id."""
-        name = self.next_id
+        name = f"{self._prefix}-{self.made + 1}"  # next_id, without the cost of a property
         if len(self.kept) >= self.most:
             self.remove(next(iter(self.kept)))
             self.forgotten += 1

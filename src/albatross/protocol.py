@@ -288,12 +288,15 @@ def is_sound(choice, offer):
     )
 
 
-def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray) -> NoReturn:
-    """Raise the error for an invalid choice; it names the policy and what it did, unless the contexts are to blame."""
+def refuse_choice(policy: Any, state: Any, offer: Offer, noise: np.ndarray, choice: Choice | None = None) -> NoReturn:
+    """Raise the error for an invalid choice; it names the policy and what it did, unless the contexts are to blame.
+
+    Without the choice, `select` is compiled to make it again.
+    """
     checks.finite_array("contexts", offer.contexts, offer.contexts.shape)
     name, n_arms = type(policy).__name__, offer.eligible.size
     if select.has(type(policy)):
-        choice = select(policy, state, offer, noise)
+        choice = choice or select(policy, state, offer, noise)
         eligible = np.flatnonzero(offer.eligible).tolist()
         flaw = "" if all_finite(choice.action) else ", not all finite,"
         raise ValueError(

@@ -22,6 +22,7 @@ class Recipe:
         self.policy, self.dim, self.horizon = policy, dim, horizon
         self._parameters: dict[int, Any] = {}  # by the number of slots
         self._noise_sizes: dict[int, int] = {}
+        self._fresh: dict[int, Any] = {}
 
     def parameters(self, n_slots: int) -> Any:
         """Return the policy's parameters for so many slots."""
@@ -36,9 +37,12 @@ class Recipe:
         return self._noise_sizes[n_slots]
 
     def fresh(self, n_slots: int, rng: np.random.Generator | None = None) -> Any:
-        """Return a state without data."""
-        rng = np.random.default_rng(0) if rng is None else rng
-        return init(self.parameters(n_slots), n_slots, self.dim, rng)
+        """Return a state without data. Without `rng` it is one and the same for all callers, not to be changed."""
+        if rng is not None:
+            return init(self.parameters(n_slots), n_slots, self.dim, rng)
+        if n_slots not in self._fresh:
+            self._fresh[n_slots] = self.fresh(n_slots, np.random.default_rng(0))
+        return self._fresh[n_slots]
 
     def with_arm(self, states: Any, slot: int, *, had: int, n_slots: int, users: Iterable[int]) -> Any:
         """Return a copy of the states in which these users have a new arm in `slot`.

@@ -182,7 +182,7 @@ class RowBytes:
                 raise ValueError(f"the row belongs to another fleet: it is for {what}")
         arms = self._arms
         known = type(n_arms) is int and 0 < n_arms <= self._n_arms and names == arms.digest(n_arms)
-        used = 1 + max(slot for _, slot in arms.taken[:n_arms]) if known else 0
+        used = arms.used(n_arms) if known else 0
         if not (known and type(n_slots) is int and used <= n_slots <= arms.capacity(n_arms)):
             raise ValueError("the row belongs to a fleet with other arms, or with more of them")
         return n_slots, n_arms, end + 1

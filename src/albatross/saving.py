@@ -258,13 +258,26 @@ class Saved:
 
     def state(self, parameters: Any, template: Any, *, prefix: str = "", leading: tuple[int, ...] = ()) -> Any:
         """Read a state with the shapes of the template after `leading` axes, and let the policy check it."""
-        names = (f"state/{name}" for name, _ in leaves(template, prefix))
-        state = mapped(lambda leaf: self.array(next(names), leading + leaf.shape, leaf.dtype), template)
+        names = [f"state/{name}" for name, _ in leaves(template, prefix)]
+        missing = [name for name in names if name not in self]
+        if missing:
+            raise UnreadableFile(
+                f"the file has no {missing[0]}: it is damaged, or an earlier version saved it, whose "
+                f"{_name(parameters)} kept other numbers. Learn again from a log of the decisions: "
+                "Agent.warm_start(contexts, arms, rewards), or Fleet.record and Fleet.update"
+            )
+        following = iter(names)
+        state = mapped(lambda leaf: self.array(next(following), leading + leaf.shape, leaf.dtype), template)
         if all_ours(parameters):
             for name, array in leaves(state):
                 check_numbers(name, array)
         check_state(parameters, state)
         return state
+
+
+def _name(parameters: Any) -> str:
+    """Return the name of the policy that has these parameters."""
+    return type(parameters).__name__.removesuffix("Parameters")
 
 
 def is_count(name: str) -> bool:

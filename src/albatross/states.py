@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from albatross.compiling import code_of
+from albatross.inlining import VerbCompiler
 
 
 def leaves(state: Any, prefix: str = "") -> list[tuple[str, np.ndarray]]:
@@ -89,7 +92,7 @@ def unowned(typing: Any, view: Any) -> Any:
     return types.Array(view.dtype, view.ndim, "C")(view), generate
 
 
-@overload(state_of, strict=False)
+@code_of(state_of, pipeline_class=VerbCompiler)
 def _compile_state_of(states: Any, user: Any) -> Any:
     if isinstance(states, types.Array):
         return lambda states, user: unowned(states[user])  # type: ignore[call-arg]

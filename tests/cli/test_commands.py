@@ -1,4 +1,4 @@
-"""The command line, as a person meets it: real processes."""
+"""The command line, as a person meets it: processes of its own, of a new Python where the start matters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import sys
 
 import processes
 import pytest
+from processes import albatross
 
 COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
-
-
-def albatross(*args, **options):
-    return processes.run([*COMMAND, *args], **options)
 
 
 def test_help_loads_nothing_heavy():
@@ -78,9 +75,8 @@ def test_policies_lists_the_whole_catalogue():
     [
         (
             ("reproduce", "z"),
-            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, simple, users, scaling, e-literal, news, "
-            "theorems "
-            "and race",
+            "there is no panel 'z'; known are a, b, c, d, e, f, g, h, nested, simple, users, flock, drift, scaling, "
+            "e-literal, news, theorems and race",
         ),
         (("reproduce", "--trials", "0"), "'--trials'"),
         (("compare", "--policies", "best"), "there is no policy 'best'"),
@@ -185,6 +181,6 @@ def test_want_of_memory_is_one_line_and_not_a_traceback(tmp_path):
 def test_without_the_extra_the_command_says_which_one_is_missing(tmp_path):
     # A click that cannot be imported stands for one that is not installed.
     (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
-    done = albatross("--help", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    done = processes.run([*COMMAND, "--help"], env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert done.returncode != 0
     assert done.stderr == "albatross: this needs click: run pip install '.[lab]' in your clone of Albatross\n"

@@ -23,6 +23,38 @@ simulate(policies.UCB1(), environments.Mixture(n_arms=7, dim=4), horizon=9)
 """
 
 
+USE_A_FLOCK = """
+import numpy as np
+from albatross import machine_code
+made = []
+machine_code._write = lambda path, content: made.append(path.name)
+
+from albatross.service.bandits import Bandits
+from albatross.service.settings import ModelSettings
+features = {"age": {"kind": "number"}, "x": {"kind": "vector", "length": 3}}
+settings = ModelSettings(arms=["a", "b", "c"], features=features, products=[("age", "x")], floor=0.1)
+schema = settings.schema()
+bandits, user, other = Bandits(settings, schema, 1), b"0" * 16, b"1" * 16
+contexts = schema.encode({}, [{"age": 1.0, "x": [1.0, 2.0, 3.0]}] * 3)
+bandits.fix({"unit": bandits.missing_unit(contexts, np.ones(3, bool))})
+bandits.fix({"level": 1.0})
+for one in (user, other):
+    bandits.admit(one)
+    for _ in range(20):
+        bandits.learn(one, bandits.decide(one, contexts, np.ones(3, bool)), 1.0)
+bandits.take_up(bandits.look())
+bandits.explain(user, contexts, np.ones(3, bool))
+bandits.describe(user)
+choice = bandits.decide(user, contexts, np.ones(3, bool))
+bandits.drop(user, choice)
+bandits.record(user, choice)
+bandits.add_arm("d", 3)
+bandits.put(user, bandits.release(user))
+bandits.retire_arm("d")
+print(made)
+"""
+
+
 def run(command, folder):
     return processes.run(command, env={**os.environ, "ALBATROSS_CACHE": str(folder)})
 
@@ -35,6 +67,14 @@ def test_what_was_compiled_beforehand_is_not_compiled_again(tmp_path):
     files = set(os.listdir(folder / "machine-code"))
     assert run([sys.executable, "-c", USE], folder).returncode == 0
     assert set(os.listdir(folder / "machine-code")) == files
+
+
+def test_what_the_service_does_with_a_flock_is_compiled_beforehand():
+    pytest.importorskip("msgspec")
+    done = processes.run([*ALBATROSS, "compile", "flock"])  # into the cache of all tests: it takes long
+    assert done.returncode == 0, done.stderr
+    done = processes.run([sys.executable, "-c", USE_A_FLOCK])
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_it_says_that_there_is_no_such_policy(tmp_path):

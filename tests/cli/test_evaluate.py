@@ -20,8 +20,7 @@ COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()", "eval
 
 
 def evaluate(*args, width=80, **options):
-    environment = {**os.environ, "COLUMNS": str(width)}
-    return processes.run([*COMMAND, *args], env=environment, **options)
+    return processes.albatross("evaluate", *args, env={**os.environ, "COLUMNS": str(width)}, **options)
 
 
 @pytest.fixture

@@ -74,18 +74,14 @@ def test_a_change_in_what_computes_a_panel_needs_a_run(folder, sources):
 
 
 def test_a_folder_without_results_is_one_line(tmp_path):
-    done = processes.run([sys.executable, "-c", "from albatross.cli import main; main()", "report", str(tmp_path)])
+    done = processes.albatross("report", tmp_path)
     assert done.returncode == 1
     assert done.stderr == f"Error: there are no results in {tmp_path}: run `albatross reproduce` first\n"
 
 
-def report(folder):
-    return processes.run([sys.executable, "-m", "albatross", "report", str(folder)])
-
-
 def test_a_page_of_somebody_elses_is_not_written_over(folder):
     (folder / "report.html").write_text("my own page")
-    done = report(folder)
+    done = processes.albatross("report", folder)
     assert done.returncode == 1
     assert done.stderr == f"Error: {folder / 'report.html'} was not written by albatross: choose another folder\n"
     assert (folder / "report.html").read_text() == "my own page"
@@ -94,7 +90,7 @@ def test_a_page_of_somebody_elses_is_not_written_over(folder):
 def test_a_figure_that_is_a_link_is_not_followed(folder, tmp_path):
     (tmp_path / "photo.png").write_text("mine")
     (folder / "f" / "figure.png").symlink_to(tmp_path / "photo.png")
-    done = report(folder)
+    done = processes.albatross("report", folder)
     assert done.returncode == 1
     assert done.stderr == f"Error: {folder / 'f' / 'figure.png'} is a link, and would be written over: remove it\n"
     assert (tmp_path / "photo.png").read_text() == "mine"

@@ -6,6 +6,7 @@ import pytest
 import small_results
 from click.testing import CliRunner
 
+from albatross.cli import whole_run
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS, results
 from albatross.report import page
@@ -25,6 +26,7 @@ def reproduce(tmp_path, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(results, "run", run)
             patched.setattr(page, "write_report", lambda out: out / "report.html")  # takes seconds
+            patched.setattr(whole_run, "default_workers", lambda: 1)  # in this process, where `run` is
             done = CliRunner(env={"COLUMNS": "300"}).invoke(
                 albatross, ["reproduce", *arguments, "--out", str(tmp_path)], catch_exceptions=False
             )
@@ -52,7 +54,8 @@ def test_a_panel_is_replaced_by_one_with_more_trials(tmp_path, reproduce):
 
 
 def test_a_stored_panel_does_not_stand_for_a_run_on_own_data(tmp_path, reproduce):
-    small_results.write_panel(tmp_path, "users", trials=PANELS["users"].trials)
+    for panel in ("users", "flock"):
+        small_results.write_panel(tmp_path, panel, trials=PANELS[panel].trials)
     ratings = tmp_path / "ratings.csv"
     ratings.write_text("user,item,rating\n" + "".join(f"{u},{i},{(u * i) % 5}\n" for u in range(30) for i in range(30)))
     begun, said = reproduce("users", "--data", str(ratings))

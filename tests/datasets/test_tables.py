@@ -126,6 +126,14 @@ def test_names_in_the_header_may_be_anything(tmp_path):
     assert table.numbers(table.names).tolist() == [[1, 2, 3]]
 
 
+@pytest.mark.parametrize("header", ['a;"b, in kg, dry";c', "a;b, in kg;c"])
+def test_the_separator_is_the_one_that_stands_most_often_between_names(tmp_path, header):
+    (tmp_path / "table.csv").write_text(f"{header}\n1;2;3\n")
+    table = Table(tmp_path / "table.csv")
+    assert table.names == tuple(header.replace('"', "").split(";"))
+    assert table.numbers(table.names).tolist() == [[1, 2, 3]]
+
+
 def test_unread_columns_are_listed(tmp_path):
     (tmp_path / "table.csv").write_text("a,b_1,b_2\n1,2,3\n")
     table = Table(tmp_path / "table.csv", unread="b_")

@@ -83,7 +83,7 @@ def test_only_the_oracle_is_given_the_norm_and_alb_norm_is_given_no_bound():
     assert given["alb-norm"].norm_bound is None
     assert given["alb-norm-paper"].norm_bound is None
     assert given["oracle"].norm_bound == given["oracle-paper"].norm_bound == 0.3
-    assert {given[name].norm_bound for name in ("oful-plus", "oful-plus-paper", "osom")} == {3.0}
+    assert {given[name].norm_bound for name in ("oful-plus", "oful-plus-paper", "osom", "osom-scaled")} == {3.0}
 
 
 def test_alb_norm_estimates_a_first_bound_of_its_own_for_each_reader(table):
@@ -125,9 +125,10 @@ def test_every_claim_about_it_is_measured(out):
     assert MISSING not in judged.values()
 
 
-def test_osom_says_for_how_many_readers_it_switched_and_when(out, table):
-    switched = Stored(out).summaries["news"]["policies"]["osom"]["switched"]
-    last = of(table, "osom", round=table["round"].max())
+@pytest.mark.parametrize("osom", ["osom", "osom-scaled"])
+def test_osom_says_for_how_many_readers_it_switched_and_when(out, table, osom):
+    switched = Stored(out).summaries["news"]["policies"][osom]["switched"]
+    last = of(table, osom, round=table["round"].max())
     assert switched["times"] == last["switched"].sum()
     assert switched["of"] == len(last["switched"]) == 12
     assert (switched["round"] is None) == (switched["times"] == 0)

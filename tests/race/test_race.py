@@ -56,20 +56,29 @@ def test_every_policy_without_feature_maps_races():
     assert set(CATALOGUE) - weaker_twins - given_more - maps <= set(problems.ARM_POLICIES) | set(problems.BALL_POLICIES)
 
 
-@pytest.mark.parametrize("name", [*problems.ARMS, *problems.SPARSE, *problems.BALL])
+@pytest.mark.parametrize("name", [*problems.ARMS, *problems.DRIFT, *problems.BALL])
 def test_policies_are_told_the_noise_level_and_whether_there_are_biases_but_not_albatross(name):
-    problem = {**problems.ARMS, **problems.SPARSE, **problems.BALL}[name]
+    problem = {**problems.ARMS, **problems.DRIFT, **problems.BALL}[name]
     built = problems.contenders(problem)
     told = problem.given_sigma * problem.env.noise_sd
     if isinstance(problem.env, Ball):
         assert built["ball-oful"].sigma == told
         return
     assert built["lints"].sigma == told
-    assert (
-        built["lints"].biases == isinstance(problem.env, Mixture) and name != "sparse, 3 of 50"
-    ) or not problem.biases
+    assert built["lints"].biases == problem.biases
     assert built["albatross"].sigma is None
     assert built["albatross"].biases
+
+
+def test_the_standings_say_what_each_policy_is_given():
+    given = problems.given_in_words(problems.ARMS["10 x 10, norm 1"])
+    assert given["albatross"] == given["uniform"] == "nothing"
+    assert given["lints"] == "noise level, biases or none"
+    assert given["oful"] == "noise level, norm bound, biases or none"
+    drift = problems.given_in_words(problems.DRIFT["redrawn every 600"])
+    assert (drift["albatross-learnt"], drift["d-linucb"]) == ("nothing", "biases or none, memory")
+    assert problems.given_in_words(problems.BALL["5 of 50"])["albatross-dim"] == "norm bound"
+    assert standings({"p": raced(albatross=[1.0])}, given)[0].given == "nothing"
 
 
 def test_a_problem_is_not_raced_again_by_the_same_code(tmp_path, monkeypatch):

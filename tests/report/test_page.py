@@ -18,6 +18,8 @@ from albatross.store import files
 from albatross.store.identity import FORMAT
 from albatross.store.results import Damaged, Stored
 
+pytestmark = pytest.mark.xdist_group("report")
+
 
 class Links(HTMLParser):
     """Everything that a browser might fetch or jump to, and what can be jumped to."""
@@ -34,21 +36,26 @@ class Links(HTMLParser):
         self.panels += [given["id"]] if tag == "section" and given.get("class") == "panel" else []
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("results")
-    small_results.write_all(folder)
-    page.write_report(folder)
-    return folder
-
-
 def rendered(folder):
     """The page, without drawing figures for print."""
     return page.render(Stored(folder))
 
 
 def test_every_panel_and_the_race_have_a_section_in_the_papers_order(results):
-    wanted = [*"abcde", "e-literal", *"fgh", "simple", "nested", "users", "scaling", "news", "theorems", "race"]
+    wanted = [
+        *"abcde",
+        "e-literal",
+        *"fgh",
+        "simple",
+        "nested",
+        "users",
+        "flock",
+        "drift",
+        "scaling",
+        "news",
+        "theorems",
+        "race",
+    ]
     assert Links((results / "report.html").read_text()).panels == wanted
 
 

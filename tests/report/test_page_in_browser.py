@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import small_results
 
 from albatross.experiments import PANELS
-from albatross.report.page import write_report
+
+pytestmark = pytest.mark.xdist_group("report")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs" / "_build" / "html" / "index.html"
@@ -33,10 +33,8 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def addresses(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("results")
-    small_results.write_all(folder)
-    return {"report": write_report(folder).as_uri(), "docs": DOCS.as_uri()}
+def addresses(results):
+    return {"report": (results / "report.html").as_uri(), "docs": DOCS.as_uri()}
 
 
 @pytest.fixture(params=[(name, width) for name in PAGES for width in (1280, 390)], ids=lambda p: f"{p[0]}-{p[1]}")

@@ -374,6 +374,23 @@ def test_a_decision_that_cannot_be_logged_is_not_made(tmp_path):
     agent.log(tmp_path / "other.csv").close()
 
 
+def test_a_reward_that_cannot_be_logged_is_not_learnt_and_can_be_given_again(tmp_path, monkeypatch):
+    agent = Agent(policies.Greedy(), n_arms=2, dim=2, floor=0.3, seed=0)
+    log, decision = agent.log(tmp_path / "log.csv"), agent.select(np.ones((2, 2)))
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "write_reward", full)
+        with pytest.raises(OSError, match="no space"):
+            agent.update(decision, 1.0)
+    assert (agent.diagnostics()["pending"], agent.diagnostics()["pulls"].sum()) == (1, 0)
+    agent.update(decision, 1.0)
+    log.close()
+    assert [row["reward"] for row in rows(log.path)] == ["1.0"]
+
+
 def test_the_unit_ball_has_no_log(tmp_path):
     with pytest.raises(ValueError, match="decisions on the unit ball have no propensities"):
         Agent(dim=2).log(tmp_path / "log.csv")

@@ -14,6 +14,9 @@ from albatross.cli.race import race
 from albatross.cli.report import report
 from albatross.cli.reproduce import reproduce
 from albatross.cli.schema import schema
+from albatross.cli.serve import serve
+from albatross.cli.service_files import backup, erase, export, keys, verify
+from albatross.cli.simulate_traffic import simulate_traffic
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,5 +25,23 @@ def albatross() -> None:
     """Linear bandits of unknown difficulty."""
 
 
-for _command in (reproduce, report, compare, evaluate, race, policies, schema, compile_policies, check_policy):
+_COMMANDS: tuple[click.Command, ...] = (
+    reproduce,
+    report,
+    compare,
+    evaluate,
+    race,
+    policies,
+    schema,
+    compile_policies,
+    check_policy,
+    serve,
+    keys,
+    verify,
+    export,
+    backup,
+    erase,
+    simulate_traffic,
+)
+for _command in _COMMANDS:
     albatross.add_command(_command)

@@ -8,6 +8,9 @@ import click
 
 from albatross.cli.plainly import plainly
 
+_FLOCK = "flock"  # not in the catalogue of policies; what the service plays unless a model says otherwise
+_MANY = 17  # rewards: one more than a user of a flock is kept for as a list of events
+
 
 @click.command("compile")
 @click.argument("names", metavar="[POLICY]...", nargs=-1)
@@ -16,15 +19,14 @@ def compile_policies(names: tuple[str, ...]) -> None:
     """Compile policies beforehand, for an image or a service, so that the first decision is fast.
 
     Write policies as in `albatross policies`, with parameters in parentheses, or as a class of your own file,
-    my_file.py:MyPolicy, which runs the file. Without a POLICY, the default policies of
-    agents are compiled. The machine code serves agents, fleets and simulations with any number of arms and features. It
-    is kept in ALBATROSS_CACHE, or else in the user's cache folder.
+    my_file.py:MyPolicy, which runs the file; `flock` is what `albatross serve` plays. Without a POLICY, the default
+    policies of agents and the flock are compiled. The machine code serves agents, fleets, simulations and the service
+    with any number of arms and features. It is kept in ALBATROSS_CACHE, or else in the user's cache folder.
     """
     from rich.console import Console
     from rich.progress import Progress
 
     from albatross import machine_code
-    from albatross.policies.in_words import build
 
     folder = machine_code.folder()
     if folder is None:
@@ -32,16 +34,25 @@ def compile_policies(names: tuple[str, ...]) -> None:
             "there is no private folder to keep machine code in: set ALBATROSS_CACHE to an absolute path that only "
             "this user can write to"
         )
-    policies = {name: build(name, {"horizon": 1_000}, files=True) for name in names or ("albatross", "albatross-dim")}
+    policies = {name: _built(name) for name in names or ("albatross", "albatross-dim", _FLOCK)}
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("compiling", total=len(policies))
         for name, policy in policies.items():
             bar.update(task, description=f"compiling {name}")
-            _use(policy)
+            _use_flock() if policy is None else _use(policy)
             bar.advance(task)
     if machine_code.not_kept:
-        raise ValueError(f"{len(machine_code.not_kept)} files could not be written to {folder}: is the disk full?")
+        raise ValueError(
+            f"{len(machine_code.not_kept)} files could not be written to {folder}: is it full, or read-only?"
+        )
     click.echo(f"{', '.join(policies)}: compiled in {folder}")
+
+
+def _built(name: str) -> Any:
+    """Return a policy in words, None for a flock."""
+    from albatross.policies.in_words import build
+
+    return None if name == _FLOCK else build(name, {"horizon": 1_000}, files=True)
 
 
 def _use(policy: Any) -> None:
@@ -63,3 +74,25 @@ def _use(policy: Any) -> None:
     fleet = Fleet(policy, n_users=1, n_arms=3, dim=dim, horizon=1_000, seed=0)
     fleet.update(fleet.select([0], contexts[None]), [0.0])
     simulate(policy, environments.Mixture(n_arms=3, dim=dim), horizon=2, progress=False)
+
+
+def _use_flock() -> None:
+    """Do once what the service does with a flock and its features."""
+    from albatross import Features, Flock
+    from albatross.features import Category, Number
+
+    features = Features(
+        {"topic": Category(values=["a", "b"]), "age": Number(of="situation")}, products=[("topic", "age")]
+    )
+    contexts = features.encode({"age": 1.0}, [{"topic": "a"}, {"topic": "b"}])
+    flock = Flock(users=[], arms=["a", "b"], features=features, floor=0.02, seed=0)
+    for _ in range(_MANY):
+        made = flock.select(["user"], contexts[None])
+        flock.update(made, [1.0])
+    flock.take_up(flock.renew(flock.shared, flock.hear(flock.shared)))
+    flock.drop(flock.select(["user"], contexts[None]))  # the population is new to the user
+    flock.record(["user"], ["a"], contexts[:1])
+    flock.explain("user", contexts)
+    flock.user("user")
+    flock.add_arm("c")
+    flock.put("user", flock.release(["user"], pending=True)[0])

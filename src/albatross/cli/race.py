@@ -61,9 +61,8 @@ def print_race(console: Any, title: str, result: Any) -> None:
     from albatross.report.tables import plain_table
 
     leader = result.standings[0].name
-    columns = ("problem", "best", "its regret", f"{leader}'s", "ratio")
-    rows = problem_rows(result.found, leader)
-    console.print(plain_table(title, columns, rows, left=2))
-    columns = ("policy", "worst ratio", "95 %", "mean ratio", "worst on")
+    of_problems = ("problem", "best", "its regret", f"{leader}'s", "ratio")
+    console.print(plain_table(title, of_problems, problem_rows(result.found, leader), left=2))
+    columns = ("policy", "given", "worst ratio", "95 %", "mean ratio", "worst on")
     rows = standing_rows(result.standings)
-    console.print(plain_table("regret / that of the best policy", columns, rows))
+    console.print(plain_table("regret / that of the best policy", columns, rows, left=2))

@@ -12,6 +12,8 @@ import click
 
 from albatross.cli.plainly import new_console, plainly, seed_option
 
+_PARTS = {"users": ("users", "flock")}  # panels that belong together
+
 
 @click.command()
 @click.argument("panels", nargs=-1, metavar="[PANEL]...")
@@ -19,7 +21,7 @@ from albatross.cli.plainly import new_console, plainly, seed_option
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, nested 10, theorems 3, "
+    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, flock and nested 10, theorems 3, "
     "e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling and theorems.")
@@ -28,8 +30,8 @@ from albatross.cli.plainly import new_console, plainly, seed_option
     "--data",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     default=None,
-    help="Your own data: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users a table "
-    "of ratings (user, item, rating).",
+    help="Your own data: for g and h a ranking file (svmlight with ratings), such as set2.test.txt; for users and "
+    "flock a table of ratings (user, item, rating).",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output folder."
@@ -44,15 +46,16 @@ def reproduce(
     dimension 500 and 200; f, the active coordinates phase by phase; g and h, rated rows as arms, reward and estimates
     of the norm; e-literal, panel e without the change that reproduces the paper's figure (some minutes; not run by
     --quick alone). Beyond the paper's figure: nested, finitely many arms with nested feature maps; users, one bandit
-    per user, for users of different norms; scaling, regret against the norm, the bound, d, d* and T; simple, theta*
-    = 0; news, the motivating example on real headlines; theorems, what the theorems claim on problems where their
-    conditions hold; race, the quick form of `albatross race`.
+    per user, for users of different norms, and with it flock, users who learn from each other; drift, rewards that
+    change over time; scaling, regret against the norm, the bound, d, d* and T; simple, theta* = 0; news, the motivating
+    example on real headlines; theorems, what the theorems claim on problems where their conditions hold; race, the
+    quick form of `albatross race`.
 
     A panel that is already in the output folder, made by the same code with the same settings and at least as many
     trials, is not run again: you can stop with Ctrl-C and continue later.
     """
     from albatross.cli.whole_run import run_parts
-    from albatross.experiments import PANELS, rated_rows, results, users
+    from albatross.experiments import PANELS, flock, rated_rows, results, users
     from albatross.race import problems
     from albatross.race.run import run_all
     from albatross.report.claims import measured
@@ -62,7 +65,7 @@ def reproduce(
 
     console = new_console()
     everything = [*(name for name in PANELS if not (quick and PANELS[name].quick_trials == 0)), "race"]
-    chosen = list(dict.fromkeys(panels)) or everything
+    chosen = list(dict.fromkeys(part for name in panels for part in _PARTS.get(name, (name,)))) or everything
     for name in chosen:
         if name not in (*PANELS, "race"):
             raise click.ClickException(f"there is no panel {name!r}; known are {', '.join(PANELS)} and race")
@@ -74,14 +77,16 @@ def reproduce(
     Stored(out).check_format(but=anew)
     known = dict(PANELS)
     if data is not None:
-        wanting = [kind for kind in (rated_rows, users) if set(chosen) & set(kind.PANELS)]
+        kinds: tuple[tuple[Any, ...], ...] = ((rated_rows,), (users, flock))
+        wanting = [kind for kind in kinds if any(set(chosen) & set(each.PANELS) for each in kind)]
         if not panels or len(wanting) != 1:
             raise click.ClickException(
                 "--data is a ranking file for panels g and h, or a ratings file for users: "
                 "albatross reproduce g h --data PATH, albatross reproduce users --data PATH"
             )
-        settings = wanting[0].with_data(wanting[0].SETTINGS, data)
-        known.update({name: panel._replace(settings=settings) for name, panel in wanting[0].PANELS.items()})
+        for kind in wanting[0]:
+            settings = kind.with_data(kind.SETTINGS, data)
+            known.update({name: panel._replace(settings=settings) for name, panel in kind.PANELS.items()})
     in_full = known
     if quick:
         known = {name: panel.in_short() for name, panel in in_full.items()}

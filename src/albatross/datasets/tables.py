@@ -258,7 +258,9 @@ class Table:
 
     def _fields(self, first: str) -> list[str]:
         """Return the fields of the first line, and find their separator."""
-        self._separator = next((mark for mark in (",", "\t", ";", "::") if mark in first), " ")
+        bare = re.sub('"[^"]*"', "", first)  # a name may have any of them, within quotes
+        most = max((",", "\t", ";", "::"), key=bare.count)
+        self._separator = most if most in bare else " "
         if self._separator == " ":
             if first.count('"') % 2:
                 raise csv.Error("a quote is opened and never closed")

@@ -37,7 +37,7 @@ import numpy as np
 from albatross import checks
 from albatross.agent import Agent
 from albatross.environments.logged import Logged
-from albatross.evaluation.agents import FrozenAgent
+from albatross.evaluation.agents import FrozenAgent, FrozenFleet
 from albatross.evaluation.estimates import (
     Estimate,
     check_eligible,
@@ -69,6 +69,7 @@ from albatross.evaluation.playing import (
     trained,
 )
 from albatross.evaluation.predictions import folds_of_rows, in_order_of_log, predict_fold, predicted_rewards
+from albatross.fleet import Fleet
 from albatross.protocol import is_policy
 from albatross.simulation import streams
 
@@ -91,7 +92,7 @@ __all__ = [
 class Evaluation(NamedTuple):
     """All estimates for one policy."""
 
-    replay: Replay | None  # None for an agent or a table of probabilities, which do not learn
+    replay: Replay | None  # None for an agent, a fleet or a table of probabilities, which do not learn
     ips: Estimate
     snips: Estimate
     doubly_robust: Estimate
@@ -102,9 +103,9 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
 
     IPS, SNIPS and DR evaluate the trained policy: for each fold, it learns from the other folds as another policy's
     decisions and is then frozen. `PerUser(policy)` does so with a state per user. Instead of a policy, you may give an
-    array (n, K) of probabilities, or a trained `Agent`, which is evaluated as it is and does not change: if it has
-    learnt from this log, the estimate is too good. Few `draws` of a policy's randomness reduce precision, but do not
-    bias IPS and DR. The numbers depend only on `seed`.
+    array (n, K) of probabilities, or a trained `Agent` or `Fleet`, which is evaluated as it is and does not change: if
+    it has learnt from this log, the estimate is too good. A fleet takes every round for its user. Few `draws` of a
+    policy's randomness reduce precision, but do not bias IPS and DR. The numbers depend only on `seed`.
 
     >>> from albatross import environments
     >>> log = environments.Logged(contexts=np.ones((4, 2, 1)), actions=[0, 1, 0, 1], rewards=[0, 1, 0, 2],
@@ -117,7 +118,13 @@ def evaluate(policies: Any, env: Logged, *, folds: int = 2, trials: int = 1, dra
     learning = {name: each for name, each in named.items() if is_policy(bare(each)) or isinstance(each, PerUser)}
     if learning or not named:
         named_policies(learning, env)
-    agents = {name: FrozenAgent(name, each, env) for name, each in named.items() if isinstance(each, Agent)}
+    frozen: dict[type, Any] = {Agent: FrozenAgent, Fleet: FrozenFleet}
+    agents = {
+        name: kind(name, each, env)
+        for name, each in named.items()
+        for given, kind in frozen.items()
+        if isinstance(each, given)
+    }
     fold_of_row = folds_of_rows(env, folds, seed)
     check_trials(trials, len(learning), env)
     checks.whole("draws", draws, least=1)

@@ -206,7 +206,8 @@ def checked_probabilities(target: Any, length: int) -> np.ndarray:
     """Check choice probabilities (n, K) for the rounds of the log."""
     if isinstance(target, str) or np.ndim(target) != 2:
         raise TypeError(
-            f"{target!r} is neither a policy, an agent nor an array of probabilities ({length}, number of arms)"
+            f"{target!r} is neither a policy, an agent, a fleet nor an array of probabilities "
+            f"({length}, number of arms)"
         )
     target = checks.finite_array("probabilities", target, (length, None))
     sums = target.sum(axis=1)

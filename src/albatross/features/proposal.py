@@ -57,6 +57,8 @@ def propose(log: Any) -> Proposal:
     >>> found.left_out
     ["'site' is constant"]
     """
+    if not is_frame(log) and not isinstance(log, str | os.PathLike):
+        raise ValueError(f"the log must be a CSV or Parquet file or a data frame, not {shown(log)}")
     columns = columns_of(log) if is_frame(log) else _read(log)
     actions = next((columns[name] for name in _ACTIONS if name in columns), None)
     if actions is None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +17,7 @@ from albatross import checks
 from albatross.checks import shown
 from albatross.features.encoding import Plan, fill
 from albatross.features.kinds import KINDS, Category, Feature, Number, Whose
+from albatross.features.plain_tables import build, describe, to_toml
 from albatross.features.records import in_order, listed
 from albatross.frames import columns_of, is_frame
 from albatross.store.files import replacing
@@ -229,17 +228,12 @@ class Features:
         declared = table.get("features")
         if not isinstance(declared, Mapping):
             raise ValueError("a schema needs a table [features.NAME] for every feature")
-        schema = {name: _declared(name, given) for name, given in declared.items()}
+        schema = {name: build(name, given) for name, given in declared.items()}
         return cls(schema, products=table.get("products", ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain tables, lists, texts and numbers; `from_dict` reads them."""
-        kinds = {kind: word for word, kind in KINDS.items()}
-        described = {}
-        for name, feature in self.schema.items():
-            given = {field.name: getattr(feature, field.name) for field in fields(feature)}
-            given = {key: _plain(value) for key, value in given.items() if value or key == "mean"}
-            described[name] = {"kind": kinds[type(feature)], **given}
+        described = {name: describe(feature) for name, feature in self.schema.items()}
         return {"features": described, "products": [list(pair) for pair in self.products]}
 
     @classmethod
@@ -269,27 +263,7 @@ class Features:
         of = "situation"
         <BLANKLINE>
         """
-        table = self.to_dict()
-        lines = [f"products = {_toml(table['products'])}", ""]
-        for name, described in table["features"].items():
-            lines.append(f"[features.{name if name.isidentifier() and name.isascii() else _toml(name)}]")
-            lines += [f"{key} = {_toml(value)}" for key, value in described.items()] + [""]
-        return "\n".join(lines)
-
-
-def _toml(value: Any) -> str:
-    """Return texts, numbers, truth values and lists as TOML, which writes them as JSON does but for two exceptions.
-
-    TOML has no surrogates, by which JSON writes an emoji, and does not take DEL as it is.
-    """
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy's numbers as Python's, and tuples as lists."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        return to_toml(self.to_dict())
 
 
 def _is_huge(value: Any) -> bool:
@@ -328,24 +302,6 @@ def _check_schema(schema: dict[str, Feature], products: tuple[tuple[str, str], .
     dim = sum(each.width for each in schema.values()) + sum(schema[a].width * schema[b].width for a, b in products)
     if dim > MOST_COORDINATES:
         raise ValueError(f"the schema has {dim} coordinates, but at most {MOST_COORDINATES} are allowed")
-
-
-def _declared(name: str, given: Any) -> Feature:
-    """Return the feature that a table of a schema declares."""
-    if not isinstance(given, Mapping) or given.get("kind") not in tuple(KINDS):
-        raise ValueError(f"feature {shown(name)} needs a kind: {', '.join(map(repr, KINDS))}")
-    kind: Any = KINDS[given["kind"]]
-    known = {field.name: field for field in fields(kind)}
-    for key in given:
-        if key != "kind" and key not in known:
-            raise ValueError(f"feature {shown(name)}: a {given['kind']} has no {shown(key)}, but {', '.join(known)}")
-    absent = [key for key, field in known.items() if field.default is MISSING and key not in given]
-    if absent:
-        raise ValueError(f"feature {shown(name)} needs its {absent[0]}")
-    try:
-        return kind(**{key: value for key, value in given.items() if key != "kind"})
-    except ValueError as error:
-        raise ValueError(f"feature {shown(name)}: {error}") from None
 
 
 def given_dim(dim: Any, features: Any) -> int:

@@ -32,7 +32,7 @@ _OF_STANDINGS = {"family": str, "standings": list, "problems": list}
 # As the paper has them, then what goes beyond it.
 _ORDER = (
     *("a", "b", "c", "d", "e", "e-literal", "f", "g", "h"),
-    *("simple", "nested", "users", "scaling", "news", "theorems"),
+    *("simple", "nested", "users", "flock", "drift", "scaling", "news", "theorems"),
 )
 
 
