@@ -261,8 +261,8 @@ class Saved:
         names = [f"state/{name}" for name, _ in leaves(template, prefix)]
         missing = [name for name in names if name not in self]
         if missing:
-            raise UnreadableFile(
-                f"the file has no {missing[0]}: it is damaged, or an earlier version saved it, whose "
+            raise ValueError(
+                f"{missing[0]} is missing. It is damaged, or an earlier version saved it, whose "
                 f"{_name(parameters)} kept other numbers. Learn again from a log of the decisions: "
                 "Agent.warm_start(contexts, arms, rewards), or Fleet.record and Fleet.update"
             )

@@ -147,6 +147,13 @@ def test_eb_lints_has_the_posterior_of_the_prior_with_the_largest_likelihood(bia
     assert len(chosen) > 1
 
 
+def test_draws_of_eb_lints_do_not_depend_on_the_eigenbasis_that_lapack_returns():
+    agent, rng = Agent(policies.EBLinTS(sigma=SIGMA, biases=False), n_arms=3, dim=5, seed=0), np.random.default_rng(0)
+    agent.update(agent.select(rng.standard_normal((3, 5))), 1.0)  # four of five eigenvalues are equal now
+    root = agent._state.fit.root
+    np.testing.assert_allclose(root, root.T, rtol=0, atol=1e-12)
+
+
 def slow_lasso(X, y, alpha):
     """The minimum of |y - X theta|^2 / 2n + alpha |theta|_1, by coordinates, from 0."""
     theta = np.zeros(X.shape[1])
