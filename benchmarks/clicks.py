@@ -5,7 +5,8 @@ function of the features, small or large. The larger it is, the less a linear mo
 
 The rival is Thompson sampling on the Laplace approximation of that model's posterior (Chapelle and Li 2011). It is
 given the variances that biases and coefficients are drawn with. It also plays with half the spread of its draws:
-Chapelle and Li found that less exploration is often better.
+Chapelle and Li found that less exploration is often better. The same with a linear model, whose slope and noise are
+those of the logistic one at the given click rate, shows what the model alone costs.
 
 Run it as `python benchmarks/clicks.py [trials [seed]]`; by default, 40 trials take some minutes.
 """
@@ -71,6 +72,7 @@ class LogisticTS(NamedTuple):
     rounds: int  # at most
     coefficient_sd: float
     spread: float = 1.0  # of the draws, in units of the posterior's
+    variance: float = 0.0  # if positive, that of real rewards, whose mean is linear: variance <row, coefficients>
 
 
 class LogisticState(NamedTuple):
@@ -120,10 +122,12 @@ def update_logistic(policy: LogisticTS, state, choice, reward, n):
     row[1 + n_arms :] = choice.action
     state.clicks[t] = reward
     state.numbers[0] += 1.0
-    chance = 1.0 / (1.0 + np.exp(-np.sum(row * state.mean)))
-    state.precision[:] += chance * (1.0 - chance) * row.reshape((-1, 1)) * row
+    log_odds = np.sum(row * state.mean)
+    chance = 1.0 / (1.0 + np.exp(-log_odds)) if policy.variance == 0.0 else policy.variance * log_odds
+    variance = chance * (1.0 - chance) if policy.variance == 0.0 else policy.variance
+    state.precision[:] += variance * row.reshape((-1, 1)) * row
     state.mean[:] += np.linalg.solve(state.precision, (reward - chance) * row)
-    if state.numbers[0] >= state.numbers[1]:
+    if policy.variance == 0.0 and state.numbers[0] >= state.numbers[1]:
         state.numbers[1] = max(REFIT_GROWTH * state.numbers[1], state.numbers[1] + 1.0)
         refit(state, t + 1)
 
@@ -144,29 +148,37 @@ def refit(state, n):
             break
 
 
+COLUMNS = (
+    *("coefficients", "click rate", "Albatross", "logistic", "logistic, half the spread", "linear, half the spread"),
+    *("Albatross over the better logistic one", "linear over logistic, half the spread"),
+)
+
+
 def main(trials: int = 40, seed: int = 20261118) -> None:
     """Print a line for every click rate and size of the coefficients."""
-    print("| coefficients | click rate | Albatross | logistic | logistic, half spread | Albatross over the better |")
-    print("|---|---|---|---|---|---|")
+    print("|", " | ".join(COLUMNS), "|")
+    print("|---" * len(COLUMNS) + "|")
     for coefficient_sd, rate in product(COEFFICIENT_SDS, RATES):
         contenders = {
             "albatross": policies.Albatross(),
             "logistic": LogisticTS(HORIZON, coefficient_sd),
             "half": LogisticTS(HORIZON, coefficient_sd, spread=0.5),
+            "linear": LogisticTS(HORIZON, coefficient_sd, spread=0.5, variance=rate * (1.0 - rate)),
         }
         env = Clicks(rate, coefficient_sd)
         runs = simulate(contenders, env, horizon=HORIZON, trials=trials, seed=seed, record=1, workers=1)
-        regrets = np.array([runs[name].regret[:, -1] for name in contenders])
-        draws = np.random.default_rng(0).integers(trials, size=(2_000, trials))
-        low, high = np.quantile(ratio(regrets[:, draws].mean(axis=2)), [0.025, 0.975])
-        shown = " | ".join(f"{each.mean():.0f} ± {each.std(ddof=1) / trials**0.5:.0f}" for each in regrets)
-        found = f"{ratio(regrets.mean(axis=1)):.2f} [{low:.2f}, {high:.2f}]"
-        print(f"| {coefficient_sd:g} | {100 * rate:g} % | {shown} | {found} |", flush=True)
+        regrets = {name: run.regret[:, -1] for name, run in runs.items()}
+        better = min((regrets["logistic"], regrets["half"]), key=np.mean)
+        shown = [f"{each.mean():.0f} ± {each.std(ddof=1) / trials**0.5:.0f}" for each in regrets.values()]
+        ratios = ratio(regrets["albatross"], better), ratio(regrets["linear"], regrets["half"])
+        print("|", " | ".join([f"{coefficient_sd:g}", f"{100 * rate:g} %", *shown, *ratios]), "|", flush=True)
 
 
-def ratio(means: np.ndarray) -> np.ndarray:
-    """Return the regret of Albatross over that of the better rival."""
-    return means[0] / means[1:].min(axis=0)
+def ratio(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """Return the ratio of the means and its interval of 95 %, by resampling trials."""
+    draws = np.random.default_rng(0).integers(ours.size, size=(2_000, ours.size))
+    low, high = np.quantile(ours[draws].mean(axis=1) / theirs[draws].mean(axis=1), [0.025, 0.975])
+    return f"{ours.mean() / theirs.mean():.2f} [{low:.2f}, {high:.2f}]"
 
 
 if __name__ == "__main__":
