@@ -217,7 +217,10 @@ async def crash(folder: Path, kills: int, seed: int = 0, say: Any = lambda text:
 
 
 async def live_users(server: Server, client: AsyncClient) -> tuple[int, dict[tuple[str, str], Any]]:
-    """Return what the living service says of all users, and the sequence number of that moment."""
+    """Return what the living service says of all users, and the sequence number of that moment.
+
+    An answer waits until what it shows is on disk. So if the log has not grown meanwhile, all answers rest on it.
+    """
     store = SQLiteStore(server.folder / LOG)
     try:
         for _ in range(60):
@@ -226,12 +229,9 @@ async def live_users(server: Server, client: AsyncClient) -> tuple[int, dict[tup
             found = [
                 user for part in range(0, len(named), 50) for user in await together(client, named[part : part + 50])
             ]
-            seen = {pair: user.estimates for pair, user in zip(named, found)}
-            await asyncio.sleep(
-                0.5
-            )  # decisions may still be closed, and a population that is in use may not be on disk
             if store.last()[0] == last:
-                return last, seen
+                return last, {pair: user.estimates for pair, user in zip(named, found)}
+            await asyncio.sleep(0.5)  # decisions are still being closed
     finally:
         store.close()
     raise AssertionError("the log does not come to rest")

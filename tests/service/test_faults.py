@@ -90,6 +90,37 @@ def test_requests_that_wait_behind_a_failed_commit_are_refused_too(news, monkeyp
     assert news.rank("u0")["new_user"]
 
 
+def test_nothing_is_shown_that_is_not_on_disk(news, monkeypatch):
+    import asyncio
+    import threading
+
+    news.reward(news.decide("anna"), 0.5)
+    store, may_write = news.engine.store, threading.Event()
+    write = store.write
+
+    def slow(group):
+        may_write.wait(10.0)
+        write(group)
+
+    monkeypatch.setattr(store, "write", slow)
+
+    async def meanwhile():
+        headers = {"Authorization": f"Bearer {news.key}"}
+        rank = asyncio.ensure_future(news.http.post(RANK, json={"user": "anna"}, headers=headers))
+        await asyncio.sleep(0.1)  # it is decided, and not written
+        looks = [
+            asyncio.ensure_future(news.http.get(f"/v1/models/news{path}", headers=headers))
+            for path in ("", "/arms", "/users/anna")
+        ]
+        shown, _ = await asyncio.wait(looks, timeout=0.3)
+        may_write.set()
+        return shown, [await rank, *[await look for look in looks]]
+
+    shown, answers = news.run(meanwhile())
+    assert not shown
+    assert [answer.status_code for answer in answers] == [200] * 4
+
+
 def test_a_read_only_file_answers_503(news, monkeypatch):
     news.decide()
     failing(news.engine.store, monkeypatch, sqlite3.OperationalError("attempt to write a readonly database"))

@@ -152,7 +152,9 @@ async def put_model(service: Service, request: Request, body: bytes) -> Response
 @endpoint("GET", "/v1/models/{model}", scope="read", gives=ModelAnswer, statuses=(404,))
 async def get_model(service: Service, request: Request, body: bytes) -> Response:
     """Show a model."""
-    return _shown(service.engine.model(request.path_params["model"]), 200)
+    shown = _shown(service.engine.model(request.path_params["model"]), 200)
+    await service.engine.settled()
+    return shown
 
 
 @endpoint("DELETE", "/v1/models/{model}", scope="admin", gives=ModelAnswer, statuses=(404,))
@@ -201,7 +203,9 @@ async def list_arms(service: Service, request: Request, body: bytes) -> Response
             cell[2] += total
     arms = [(name, True, features) for name, features in model.arms.items()]
     arms += [(name, False, {}) for name in dict.fromkeys(model.retired.values()) if name not in model.arms]
-    return answered(ArmsAnswer(arms=[_arm(*arm, *counts.get(arm[0], (0, 0, 0.0))) for arm in arms]))
+    shown = answered(ArmsAnswer(arms=[_arm(*arm, *counts.get(arm[0], (0, 0, 0.0))) for arm in arms]))
+    await service.engine.settled()
+    return shown
 
 
 def _arm(name: str, active: bool, features: dict[str, Any], decisions: float, n: float, total: float) -> ArmAnswer:
@@ -361,7 +365,9 @@ async def get_user(service: Service, request: Request, body: bytes) -> Response:
     if user not in model.bandits:
         engine.leave_newcomer(model, user)
         return answered(UserAnswer(new_user=True, estimates={}))
-    return answered(UserAnswer(new_user=False, estimates=model.bandits.describe(user)))
+    shown = answered(UserAnswer(new_user=False, estimates=model.bandits.describe(user)))
+    await engine.settled()
+    return shown
 
 
 @endpoint("DELETE", "/v1/models/{model}/users/{user:path}", scope="erase", gives=ErasedAnswer, statuses=(404, 422))

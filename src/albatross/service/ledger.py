@@ -111,6 +111,13 @@ class Ledger(ABC):
         group.told.append(told)
         return future
 
+    async def settled(self) -> None:
+        """Wait until everything that memory holds is on disk, before an answer shows it."""
+        if self.committed < self.seq:
+            with self.writer.group() as group:
+                promise = self.promise(group)
+            await promise
+
     def _report(self, group: Group, error: BaseException | None, seconds: float) -> None:
         """Take the writer's report, in its thread."""
         self._loop.call_soon_threadsafe(self._done, group, error, seconds)
