@@ -109,6 +109,22 @@ def in_pairs(heard: list[Heard]) -> Heard:
     return heard[0]
 
 
+def in_rows(heard: list[Heard]) -> np.ndarray:
+    """Return the sums of all buckets as one row of numbers for each."""
+    return np.array([np.concatenate([part.ravel() for part in sums]) for sums in heard])
+
+
+def from_rows(rows: Any, p: int) -> list[Heard]:
+    """Return the sums of all buckets from rows that came from elsewhere; wrong ones raise a ValueError."""
+    shapes = nothing_heard(p)
+    rows = checks.finite_array("heard", rows, (BUCKETS, sum(part.size for part in shapes)))
+    cuts = np.cumsum([part.size for part in shapes])[:-1]
+    return [
+        Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
+        for row in rows
+    ]
+
+
 def check_population(population: Any, *, like: Population) -> None:
     """Refuse what comes from elsewhere and is not a population of the same size: raise a ValueError."""
     if not isinstance(population, Population):
