@@ -17,7 +17,7 @@ from albatross.features import Features, given_dim
 from albatross.flock_crowd import FlockCrowd
 from albatross.flock_files import check_options, read_flock, write_flock
 from albatross.flock_origin import fitting_unit
-from albatross.flock_population import Common
+from albatross.flock_population import Common, checked_biases
 from albatross.flock_reports import PopulationReport, UserReport, population_report, user_report
 from albatross.flock_sharing import Sharing
 from albatross.flocking import (
@@ -47,6 +47,9 @@ class Flock(Sharing, Batches):
     "optimism", Albatross's, or "sampling", Thompson's, which draws. Users, arms, features, floor and batches are as in
     `Fleet`. `population` and `user` say what was learnt.
 
+    With `biases="joint"` the flock also learns which arms are liked together, and which go with which features; with
+    "independent" it does not, which is the default from 50 arms on.
+
     `unit` is the usual length of a context, and `level` a usual reward; without them, those of the first offer and the
     first reward are taken. With `looks=False` the flock learns its users only: the population comes from outside, as
     for one of several processes that share the users (`hear`, `renew`, `take_up`). All of them need the same `unit` and
@@ -70,6 +73,7 @@ class Flock(Sharing, Batches):
         dim: int | None = None,
         features: Features | None = None,
         index: str = "optimism",
+        biases: str | None = None,
         floor: float = 0.0,
         unit: float | None = None,
         level: float | None = None,
@@ -96,7 +100,7 @@ class Flock(Sharing, Batches):
         self._crowd: Any = FlockCrowd(
             NumberedUsers(0) if users is None else NamedUsers(), known, dim, words[:2].tobytes(), self._origin
         )
-        self._common = Common(known.first, dim)
+        self._common = Common(known.first, dim, checked_biases(biases, known.first))
         self._set_up()
         if users is None:
             self._crowd.make_room(users=int(n_users or 0))
@@ -117,6 +121,11 @@ class Flock(Sharing, Batches):
         """Number of standard normal numbers per decision, for `noise` of `select`."""
         drawn = self.dim + self._crowd.n_slots if self.index == "sampling" else 0
         return drawn + (FLOOR_NUMBERS if self.floor else 0)
+
+    @property
+    def biases(self) -> str:
+        """Whether the flock learns how biases go together: "joint" or "independent"."""
+        return self._common.biases
 
     def __repr__(self) -> str:
         crowd = self._crowd
