@@ -29,11 +29,11 @@ class SlowPopulation:
         return np.concatenate(parts)
 
 
-def first_population(n_arms, dim):
+def first_population(n_arms, dim, independent):
     p = n_arms + dim
-    omega = np.eye(p)
-    omega[:n_arms, :n_arms] += 1e6
-    return SlowPopulation(np.zeros(p), omega, 1.0, 2.0, BASE.copy(), np.zeros((p, p)))
+    omega, covariance = np.eye(p), np.zeros((p, p))
+    (covariance if independent else omega)[:n_arms, :n_arms] += 1e6
+    return SlowPopulation(np.zeros(p), omega, 1.0, 2.0, BASE.copy(), covariance)
 
 
 @dataclass
@@ -95,7 +95,7 @@ def look(population, user, n_arms):
     return mean, cov, s2, float(np.trace(cov @ each[0]["S"]))
 
 
-def em_step(population, users, n_arms):
+def em_step(population, users, n_arms, independent):
     p = len(population.f)
     d = p - n_arms
     blocks = [slice(0, n_arms), slice(n_arms, p)]
@@ -140,6 +140,9 @@ def em_step(population, users, n_arms):
     s0 = max(W / B, 1e-12)
     nu = nus[int(np.argmax(ev))]
     mean = second / W
+    if independent:
+        mean[bias, theta], mean[theta, bias] = 0.0, 0.0
+        mean[bias, bias] = np.diag(np.diag(mean[bias, bias]))
     level, rest = level_and_rest(mean, n_arms)
     plain = np.zeros((p, p))
     plain[bias, bias] = level + rest * np.eye(n_arms)
@@ -178,10 +181,11 @@ def level_and_rest(matrix, n_arms):
 class SlowFlock:
     """Users by number, batches of events, rewards in any order."""
 
-    def __init__(self, n_users, n_arms, dim, priority):
+    def __init__(self, n_users, n_arms, dim, priority, independent=False):
         self.users = [SlowUser() for _ in range(n_users)]
         self.n_arms, self.dim, self.priority = n_arms, dim, priority
-        self.population, self.version = first_population(n_arms, dim), 0
+        self.population, self.version = first_population(n_arms, dim, independent), 0
+        self.independent = independent
         self.unit = self.origin = None
         self.pending = np.zeros((n_users, n_arms))
         self.n_rewards, self.next_look, self.history = 0, 16.0, []
@@ -235,7 +239,7 @@ class SlowFlock:
         self.n_rewards += len(rewards)
         if self.n_rewards >= self.next_look:
             for _ in range(2):
-                self.population = em_step(self.population, self.users, self.n_arms)
+                self.population = em_step(self.population, self.users, self.n_arms, self.independent)
             self.version += 1
             self.history.append(self.population.row())
             while self.next_look <= self.n_rewards:

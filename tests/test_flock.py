@@ -67,14 +67,15 @@ def test_golden_cases_are_played_arm_for_arm(name):
     np.testing.assert_allclose(populations, case["populations"], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("biases", ["joint", "independent"])
 @pytest.mark.parametrize("name", ["small", "late"])
-def test_a_flock_plays_as_its_dense_transcription(name):
+def test_a_flock_plays_as_its_dense_transcription(name, biases):
     """On the events of the golden cases, with the rewards that they have for whatever arm."""
     case = np.load(GOLDEN / f"{name}.npz")
     n_users, n_arms, dim = (int(size) for size in case["sizes"])
     flock, slow = (
-        Flock(n_users=n_users, n_arms=n_arms, dim=dim, seed=0),
-        SlowFlock(n_users, n_arms, dim, case["priority"]),
+        Flock(n_users=n_users, n_arms=n_arms, dim=dim, biases=biases, seed=0),
+        SlowFlock(n_users, n_arms, dim, case["priority"], independent=biases == "independent"),
     )
     batches, populations = [], []
     for users, contexts, eligible, order in zip(case["users"], case["contexts"], case["eligible"], case["order"]):
@@ -89,6 +90,27 @@ def test_a_flock_plays_as_its_dense_transcription(name):
                 populations.append(as_golden_row(flock.shared, dim))
     assert len(populations) >= 4
     np.testing.assert_allclose(populations, slow.history, rtol=1e-5, atol=1e-6)
+
+
+def test_from_50_arms_on_biases_are_independent_as_in_the_transcription():
+    n_arms, rng = 50, np.random.default_rng(0)
+    flock = Flock(n_users=5, n_arms=n_arms, dim=DIM, seed=0)
+    slow = SlowFlock(5, n_arms, DIM, np.zeros((5, n_arms)), independent=True)
+    levels, everybody, everything = rng.standard_normal(n_arms), np.arange(5), np.ones((5, n_arms), bool)
+    for _ in range(12):
+        contexts, noise = rng.standard_normal((5, n_arms, DIM)), rng.standard_normal(5)
+        made = flock.select(everybody, contexts)
+        arms, scores = slow.select(everybody, contexts, everything)
+        assert made.arms.tolist() == arms.tolist()
+        np.testing.assert_allclose(made.scores, scores + (slow.origin or 0.0), rtol=1e-6)
+        rewards = 3.0 + levels[made.arms] + made.actions[:, 0] + noise
+        flock.update(made, rewards)
+        slow.update(everybody, made.arms, made.actions, rewards)
+    assert (Flock(n_users=5, n_arms=49, dim=DIM).biases, flock.biases) == ("joint", "independent")
+    np.testing.assert_allclose(as_golden_row(flock.shared, DIM), slow.history[-1], rtol=1e-5, atol=1e-6)
+    block = flock.shared.spread[DIM:]
+    assert np.count_nonzero(block) == n_arms  # the variance of each bias, and nothing between them or with theta
+    assert Flock.load(_saved(flock)).biases == "independent"
 
 
 def play(flock, n_batches, *, seed=0, users=7, late=3, log=None):
@@ -481,6 +503,7 @@ def test_a_floor_makes_propensities_exact():
         (lambda flock: flock.propensity("user 1", np.ones((3, DIM))), "sampling"),
         (lambda flock: Flock(users=[], n_users=3, arms=ARMS, dim=2), "not both"),
         (lambda flock: new_flock(index="greedy"), "index"),
+        (lambda flock: new_flock(biases="none"), "biases"),
         (lambda flock: new_flock(unit=-1.0), "unit"),
         (lambda flock: new_flock(level=np.nan), "level"),
         (lambda flock: new_flock(looks=False).select(["anna"], np.ones((1, 3, DIM))), "give unit"),

@@ -14,9 +14,12 @@ from albatross.arms import Name, NumberedArms
 from albatross.batches import Batches
 from albatross.explaining import Explanation, compared
 from albatross.features import Features, given_dim
-from albatross.flock_crowd import BUCKETS, FlockCrowd, check_origin
-from albatross.flock_population import Common, check_population
+from albatross.flock_crowd import FlockCrowd
+from albatross.flock_files import check_options, read_flock, write_flock
+from albatross.flock_origin import fitting_unit
+from albatross.flock_population import Common, checked_biases
 from albatross.flock_reports import PopulationReport, UserReport, population_report, user_report
+from albatross.flock_sharing import Sharing
 from albatross.flocking import (
     choose_for_users,
     count_draws,
@@ -25,29 +28,27 @@ from albatross.flocking import (
     note_decisions,
     present_posterior,
 )
-from albatross.floor import check_floor
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events
-from albatross.models.population import Population, Posterior
-from albatross.models.population_looks import Heard, nothing_heard
+from albatross.models.population import Posterior
 from albatross.models.units import unit_of
 from albatross.named_arms import NamedArms
 from albatross.noise import fill_by_user
 from albatross.notebook import html_table
 from albatross.protocol import Offer
-from albatross.states import mapped
-from albatross.users import NamedUsers, NumberedUsers, user_keys
-
-INDICES = ("optimism", "sampling")
+from albatross.users import NamedUsers, NumberedUsers
 
 
-class Flock(Batches):
+class Flock(Sharing, Batches):
     """One bandit per user, like `Fleet`, but every user starts from what all users taught.
 
     Each user keeps an exact posterior of their own, under a prior that the whole flock learns: mean biases and theta,
     how far users are from them, how many choose by outlet alone, and the noise. There is nothing to tune. `index` is
     "optimism", Albatross's, or "sampling", Thompson's, which draws. Users, arms, features, floor and batches are as in
     `Fleet`. `population` and `user` say what was learnt.
+
+    With `biases="joint"` the flock also learns which arms are liked together, and which go with which features; with
+    "independent" it does not, which is the default from 50 arms on.
 
     `unit` is the usual length of a context, and `level` a usual reward; without them, those of the first offer and the
     first reward are taken. With `looks=False` the flock learns its users only: the population comes from outside, as
@@ -72,6 +73,7 @@ class Flock(Batches):
         dim: int | None = None,
         features: Features | None = None,
         index: str = "optimism",
+        biases: str | None = None,
         floor: float = 0.0,
         unit: float | None = None,
         level: float | None = None,
@@ -98,7 +100,7 @@ class Flock(Batches):
         self._crowd: Any = FlockCrowd(
             NumberedUsers(0) if users is None else NamedUsers(), known, dim, words[:2].tobytes(), self._origin
         )
-        self._common = Common(known.first, dim)
+        self._common = Common(known.first, dim, checked_biases(biases, known.first))
         self._set_up()
         if users is None:
             self._crowd.make_room(users=int(n_users or 0))
@@ -119,6 +121,11 @@ class Flock(Batches):
         """Number of standard normal numbers per decision, for `noise` of `select`."""
         drawn = self.dim + self._crowd.n_slots if self.index == "sampling" else 0
         return drawn + (FLOOR_NUMBERS if self.floor else 0)
+
+    @property
+    def biases(self) -> str:
+        """Whether the flock learns how biases go together: "joint" or "independent"."""
+        return self._common.biases
 
     def __repr__(self) -> str:
         crowd = self._crowd
@@ -220,11 +227,7 @@ class Flock(Batches):
             raise ValueError(f"with looks=False, give {name} or fix it: that of the process that makes the population")
 
     def _unit(self, contexts: np.ndarray, offered: np.ndarray, mask: np.ndarray, arms: np.ndarray) -> float:
-        """Return the unit of the contexts, that of these rows if there was none. Contexts far beyond it are refused."""
-        unit = self._origin[0] or unit_of(Offer(offered, mask, self._crowd.pending[0], -1, arms))
-        if unit < 1.0 and np.abs(contexts).max() > checks.LARGEST * unit:
-            raise ValueError(f"contexts must be at most {checks.LARGEST:g} times their usual length, {unit:g}")
-        return float(unit)
+        return fitting_unit(self._origin[0], contexts, Offer(offered, mask, self._crowd.pending[0], -1, arms))
 
     def propensity(
         self, user: Name, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
@@ -249,47 +252,6 @@ class Flock(Batches):
         return (1.0 - self.floor) * counts / draws + self.floor * mask / np.count_nonzero(mask)
 
     # -------------------------------------------------------------------------------------------------- the population
-
-    @property
-    def shared(self) -> Population:
-        """The present population, as arrays, for other processes."""
-        return self._common.population
-
-    def hear(self, population: Population) -> np.ndarray:
-        """Return what our users say under a population, (16, n) numbers, one row for every bucket of users.
-
-        Several processes may share the users, each with all users of some buckets (`bucket`). Add up their arrays, and
-        give the sum to `renew`: whoever has which buckets, the next population is the same, bit for bit.
-        """
-        with self._lock:
-            check_population(population, like=self.shared)
-            audience = self._crowd.audience()
-            audience = audience._replace(memory=mapped(np.copy, audience.memory))
-        rows = self._common.heard(population, audience)  # it may take long, and users decide and learn meanwhile
-        return np.array([np.concatenate([part.ravel() for part in heard]) for heard in rows])
-
-    def renew(self, population: Population, heard: np.ndarray) -> Population:
-        """Return the next population, from what all users said under this one. A look takes two such steps."""
-        check_population(population, like=self.shared)
-        shapes = nothing_heard(len(population.mean))
-        heard = checks.finite_array("heard", heard, (BUCKETS, sum(part.size for part in shapes)))
-        cuts = np.cumsum([part.size for part in shapes])[:-1]
-        rows = [
-            Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
-            for row in heard
-        ]
-        return self._common.renewed(population, rows)
-
-    def take_up(self, population: Population) -> None:
-        """Use a population from outside. Users take it up at their next decisions."""
-        with self._lock:
-            check_population(population, like=self.shared)
-            self._common.note(population, self._crowd, self._origin[0])
-
-    def bucket(self, user: Name) -> int:
-        """Return the bucket of a user, known or not, of 16: a function of the name and the seed."""
-        (name,) = self._crowd.users.named([user])
-        return int(user_keys([name], self._crowd.secret)[0, 0] % np.uint64(BUCKETS))
 
     def population(self) -> PopulationReport:
         """Return what all users have in common: means, spread, kinds of users, noise, and the history of looks."""
@@ -346,18 +308,7 @@ class Flock(Batches):
         Saving to a path is atomic.
         """
         with self._lock:
-            header = {
-                "dim": self.dim,
-                "index": self.index,
-                "floor": self.floor,
-                "looks": self.looks,
-                "features": None if self.features is None else self.features.to_dict(),
-                "noise_key": self._secret.tolist(),
-                "origin": self._origin.tolist(),
-                **self._common.header(),
-                **self._crowd.header(),
-            }
-            saving.write(target, kind="flock", header=header, arrays=self._crowd.arrays() | self._common.arrays())
+            write_flock(self, target)
 
     @classmethod
     def load(cls, source: saving.Source) -> Flock:
@@ -365,46 +316,14 @@ class Flock(Batches):
 
         Damaged and malicious files are refused.
         """
-        with saving.reading(source, kind="flock") as saved:
-            header = saved.header
-            flock = cls.__new__(cls)
-            for name in ("n_arms", "dim"):
-                checks.whole(name, header[name], least=1)
-            schema, named, dim = header["features"], header["users"], header["dim"]
-            checks.whole("n_users", header["n_users"], least=0)
-            # Two matrices of the population, and of every user at least counts, would be in it.
-            if max(16 * (header["n_arms"] + dim) ** 2, 4 * header["n_users"] * header["n_arms"]) > saved.nbytes:
-                raise ValueError("what it claims to hold is larger than this file")
-            flock.features = None if schema is None else Features.from_dict(schema)
-            flock.dim, flock.index, flock.looks = given_dim(dim, flock.features), header["index"], header["looks"]
-            flock.floor = float(header["floor"])
-            check_options(flock.index, flock.floor, flock.looks)
-            flock._secret = checks.words("noise_key", header["noise_key"], 2)
-            flock._origin = checks.finite_array("origin", header["origin"], (3,))
-            check_origin(flock._origin)
-            flock._common = Common.restored(saved, header["n_arms"], dim)
-            arms, n_slots = header["arms"], header["n_arms"]
-            known = NumberedArms(n_slots) if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
-            users = NumberedUsers(header["n_users"]) if named is None else NamedUsers()
-            if named is not None:
-                users.admit(users.listed(named)[2])
-            flock._crowd = FlockCrowd(users, known, dim, bytes.fromhex(header["key"]), flock._origin)
-            if flock._crowd.n_slots != n_slots or len(users) != header["n_users"]:
-                raise ValueError("arms and users must be as many as there are names")
-            flock._crowd.restore(saved)
-            flock._set_up()
+        flock = cls.__new__(cls)
+        read_flock(flock, source)
+        flock._set_up()
         return flock
 
     def __reduce__(self) -> Any:
         """Pickle and copy in the saved form."""
         return type(self).load, (saving.in_memory(self),)
-
-
-def check_options(index: Any, floor: Any, looks: Any) -> None:
-    """Check the keywords of a flock."""
-    checks.one_of("index", index, INDICES)
-    checks.flag("looks", looks)
-    check_floor(floor)
 
 
 _NO_OFFER = np.ones((1, 1), bool), np.empty((0, 1), np.int32), np.empty((0, 0))

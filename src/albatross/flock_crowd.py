@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,12 +9,13 @@ import numpy as np
 
 from albatross import checks, saving
 from albatross.arms import Name, NumberedArms
+from albatross.flock_origin import common_origin
+from albatross.flock_rows import Header, Kept, check_kept, filled, from_bytes, in_bytes, room_for
 from albatross.flocking import FlockState, put_back_users
 from albatross.models.population import Posterior
 from albatross.models.user_rows import (
     LIST,
     Memory,
-    Packed,
     data_of,
     forget,
     longer,
@@ -30,22 +28,9 @@ from albatross.models.user_rows import (
 from albatross.states import leaves, mapped
 from albatross.users import NumberedUsers, leaving, user_keys
 
-_MAGIC = b"albatross flock row 1\n"  # with the version of the format
-_CHECKSUM = 4  # bytes
 _NEWCOMER = 300  # bytes of a user without a reward, while they are admitted
 _SAMPLE = 300  # users whose contexts a report looks at
 BUCKETS = 16  # of users; the population adds them up in a fixed order
-
-
-class Kept(NamedTuple):
-    """All that is kept of some users, without spare rows."""
-
-    data: Packed
-    looked: np.ndarray  # (n,) int64
-    version: np.ndarray  # (n,) int64
-    posteriors: Posterior  # (A, ...) of users with triangles
-    pending: np.ndarray  # (n, K) int32
-    decisions: np.ndarray  # (n,) int32
 
 
 class Audience(NamedTuple):
@@ -226,93 +211,29 @@ class FlockCrowd:
             raise
 
     def _in_bytes(self, slot: int) -> bytes:
-        kept, arms = self.kept(np.array([slot])), self.arms
-        about = {
-            "dim": self.dim,
-            "order": sys.byteorder,
-            "arms": len(arms.taken),
-            "names": arms.digest(len(arms.taken)),
-            "origin": self.origin.tolist(),
-            "sizes": [len(kept.data.arms), len(kept.data.sides)],
-        }
-        body = b"".join([_MAGIC, json.dumps(about).encode(), b"\n", *(array.tobytes() for _, array in leaves(kept))])
-        return body + zlib.crc32(body).to_bytes(_CHECKSUM, "little")
+        arms = self.arms
+        header = Header(self.dim, len(arms.taken), arms.digest(len(arms.taken)), self.origin)
+        return in_bytes(self.kept(np.array([slot])), header)
 
     def _from_bytes(self, row: Any) -> tuple[Kept, np.ndarray]:
         """Return what is kept of a user, with all arms that were added since, and the flock's origin."""
-        if not isinstance(row, bytes | bytearray | memoryview):
-            raise ValueError(f"a row must be bytes, not {type(row).__name__}")
-        row = bytes(row)
-        if not row.startswith(_MAGIC):
-            raise ValueError("this is not a row of a flock: its header is missing")
-        if zlib.crc32(row[:-_CHECKSUM]) != int.from_bytes(row[-_CHECKSUM:], "little"):
-            raise ValueError("the row is damaged: its checksum is wrong")
-        try:
-            end = row.index(b"\n", len(_MAGIC))
-            about = json.loads(row[len(_MAGIC) : end])
-            n_arms, sizes = about["arms"], [int(size) for size in about["sizes"]]
-            origin = checks.finite_array("origin", about["origin"], (3,))
-            check_origin(origin)
-        except Exception:  # damage may cause any error
-            raise ValueError("the row is damaged: its header cannot be read") from None
-        for name, ours in (("dim", self.dim), ("order", sys.byteorder)):
-            if about.get(name) != ours:
-                raise ValueError(f"the row belongs to a flock of other {name}")
-        arms = self.arms
-        if not (type(n_arms) is int and 0 < n_arms <= len(arms.taken) and about.get("names") == arms.digest(n_arms)):
+        header, body, sizes = from_bytes(row, self.dim)
+        arms, n_arms = self.arms, header.arms
+        if not (type(n_arms) is int and 0 < n_arms <= len(arms.taken) and header.names == arms.digest(n_arms)):
             raise ValueError("the row belongs to a flock of other arms, or of more of them")
-        if sizes not in [*([n, 0] for n in range(LIST + 1)), [0, 1]]:
-            raise ValueError("the row is damaged: it must hold one user")
+        origin = common_origin(self.origin, header.origin)
         alone = FlockCrowd(NumberedUsers(1), arms, self.dim, self.secret, origin, n_arms=arms.used(n_arms))
-        model = alone._model(1, *sizes)
-        if len(row) != end + 1 + _CHECKSUM + sum(array.nbytes for _, array in leaves(model)):
-            raise ValueError(f"the row is damaged: it has {len(row)} bytes")
-        place, arrays = end + 1, []
-        for _, array in leaves(model):
-            arrays.append(np.frombuffer(row, array.dtype, array.size, place).reshape(array.shape).copy())  # aligned
-            place += array.nbytes
-        rest = iter(arrays)
-        kept: Kept = mapped(lambda _: next(rest), model)
-        check_kept(kept, alone.n_slots)
+        kept = filled(alone._room_for(1, *sizes), body, alone.n_slots)
         if n_arms < len(arms.taken):
             alone.make_room(users=1)
             alone.keep(np.zeros(1, np.int64), kept)
             for _, slot in arms.taken[n_arms:]:
                 alone.take(arms, slot)
             kept = alone.kept(np.zeros(1, np.int64))
-        return kept, self._common_origin(origin)
+        return kept, origin
 
-    def _common_origin(self, origin: np.ndarray) -> np.ndarray:
-        """Return our origin, completed by that of a row if we have seen nothing yet. A different one is refused."""
-        common = self.origin.copy()
-        common[0] = common[0] or origin[0]
-        if common[2] == 0.0:
-            common[1:] = origin[1:]
-        if origin[0] not in (0.0, common[0]) or (origin[2] and origin[1] != common[1]):
-            raise ValueError(
-                f"the row belongs to a flock of unit {origin[0]:g} and level {origin[1]:g}, not {common[0]:g} and "
-                f"{common[1]:g}: give flocks that share users the same unit and level"
-            )
-        return common
-
-    def _model(self, n: int, n_events: int, n_triangles: int) -> Kept:
-        """Return arrays of the right shapes and types for so many users, events and triangles."""
-        p, a = self.dim + self.n_slots, n_triangles
-        return Kept(
-            data=Packed(
-                plays=np.empty(n, np.int64),
-                listed=np.empty(n, bool),
-                events=np.empty((n_events, self.dim + 1)),
-                arms=np.empty(n_events, np.int32),
-                triangles=np.empty((a, p * (p + 1) // 2)),
-                sides=np.empty((a, p + 1)),
-            ),
-            looked=np.empty(n, np.int64),
-            version=np.empty(n, np.int64),
-            posteriors=Posterior(np.empty((a, p)), np.empty((a, p, p)), np.empty((a, 2))),
-            pending=np.empty((n, self.n_slots), np.int32),
-            decisions=np.empty(n, np.int32),
-        )
+    def _room_for(self, n: int, n_events: int, n_triangles: int) -> Kept:
+        return room_for(n, n_events=n_events, n_triangles=n_triangles, n_arms=self.n_slots, dim=self.dim)
 
     def header(self) -> dict[str, Any]:
         """Return what the header of a saved file says."""
@@ -343,38 +264,10 @@ class FlockCrowd:
         slots = self.users.in_use
         arrays = iter(
             saved.array(f"state/{name}", array.shape, array.dtype)
-            for name, array in leaves(self._model(len(slots), n_events, n_triangles))
+            for name, array in leaves(self._room_for(len(slots), n_events, n_triangles))
         )
-        kept: Kept = mapped(lambda _: next(arrays), self._model(len(slots), n_events, n_triangles))
+        kept: Kept = mapped(lambda _: next(arrays), self._room_for(len(slots), n_events, n_triangles))
         check_kept(kept, self.n_slots)
         self.make_room(users=len(slots))
         self.keys[slots] = user_keys(self.users.names, self.secret)
         self.keep(slots, kept)
-
-
-def check_origin(origin: np.ndarray) -> None:
-    """Refuse an origin, read from elsewhere, that is impossible: raise a ValueError."""
-    if origin[0]:
-        checks.positive("unit", origin[0])
-    if origin[2] not in (0.0, 1.0) or (origin[1] and not origin[2]):
-        raise ValueError("a level must be known or 0")
-
-
-def check_kept(kept: Kept, n_arms: int) -> None:
-    """Refuse users, read from elsewhere, whose numbers are impossible: raise a ValueError."""
-    data = kept.data
-    for name, array in leaves(kept):
-        if array.dtype == float and not np.isfinite(array).all():
-            raise ValueError(f"{name} must hold finite numbers")
-    if data.listed.view(np.uint8).max(initial=0) > 1:
-        raise ValueError("listed must hold True and False")
-    checks.indices("plays", data.plays, checks.MOST_ROUNDS)
-    if (data.plays[data.listed] > LIST).any() or data.plays[data.listed].sum() != len(data.arms):
-        raise ValueError("plays must be the lengths of the lists")
-    if (~data.listed).sum() != len(data.sides):
-        raise ValueError("listed must say who has a triangle")
-    checks.indices("arms", data.arms, n_arms - 1)
-    if ((kept.looked < 0) | (kept.looked > data.plays)).any() or (kept.version < -1).any():
-        raise ValueError("looked must be numbers of rewards, and version a number of a population")
-    for name, array in (("pending", kept.pending), ("decisions", kept.decisions)):
-        checks.indices(name, array, np.iinfo(np.int32).max)

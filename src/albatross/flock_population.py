@@ -17,15 +17,17 @@ from albatross.states import leaves, mapped
 
 _FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look, and their growth between looks
 STEPS = 2  # of EM, in a look
+BIASES = ("joint", "independent")
+_MANY_ARMS = 50  # from which on biases are independent unless the caller says otherwise
 
 
 class Common:
     """The present population, its number, and when it is made anew."""
 
-    def __init__(self, n_arms: int, dim: int) -> None:
-        self.dim, self.rewards, self.next_look = dim, 0, _FIRST_LOOK
+    def __init__(self, n_arms: int, dim: int, biases: str) -> None:
+        self.dim, self.biases, self.rewards, self.next_look = dim, biases, 0, _FIRST_LOOK
         self.history: list[list[float]] = []  # one row per look
-        self.use(first_population(n_arms, dim), 0)
+        self.use(first_population(n_arms, dim, independent=biases == "independent"), 0)
 
     def use(self, population: Population, version: int) -> None:
         """Use a population, of this number, from now on. Users take it up at their next decisions."""
@@ -61,7 +63,7 @@ class Common:
 
     def renewed(self, population: Population, heard: list[Heard]) -> Population:
         """Return the next population, from what the users of all buckets said under this one."""
-        return Population(*renewed(population, self.dim, in_pairs(heard)))
+        return Population(*renewed(population, self.dim, in_pairs(heard), self.biases == "independent"))
 
     def note(self, population: Population, crowd: FlockCrowd, unit: float) -> None:
         """Use a population that was made by a look."""
@@ -74,6 +76,7 @@ class Common:
     def header(self) -> dict[str, Any]:
         """Return what the header of a saved file says."""
         return {
+            "biases": self.biases,
             "rewards": self.rewards,
             "next_look": self.next_look,
             "version": self.version,
@@ -87,7 +90,9 @@ class Common:
     @classmethod
     def restored(cls, saved: saving.Saved, n_arms: int, dim: int) -> Common:
         """Return the population of a saved file; a damaged one raises a ValueError."""
-        header, common = saved.header, cls(n_arms, dim)
+        header = saved.header
+        checks.one_of("biases", header["biases"], BIASES)
+        common = cls(n_arms, dim, header["biases"])
         for name in ("version", "rewards"):
             checks.whole(name, header[name], least=0)
         checks.positive("next_look", header["next_look"])
@@ -102,11 +107,35 @@ class Common:
         return common
 
 
+def checked_biases(biases: Any, n_arms: int) -> str:
+    """Return how biases are learnt, by the number of arms if the caller does not say."""
+    if biases is None:
+        return "independent" if n_arms >= _MANY_ARMS else "joint"
+    checks.one_of("biases", biases, BIASES)
+    return str(biases)
+
+
 def in_pairs(heard: list[Heard]) -> Heard:
     """Add the sums of all buckets, in pairs: the same order whoever holds which bucket."""
     while len(heard) > 1:
         heard = [mapped(np.add, one, other) for one, other in zip(heard[::2], heard[1::2], strict=True)]
     return heard[0]
+
+
+def in_rows(heard: list[Heard]) -> np.ndarray:
+    """Return the sums of all buckets as one row of numbers for each."""
+    return np.array([np.concatenate([part.ravel() for part in sums]) for sums in heard])
+
+
+def from_rows(rows: Any, p: int) -> list[Heard]:
+    """Return the sums of all buckets from rows that came from elsewhere; wrong ones raise a ValueError."""
+    shapes = nothing_heard(p)
+    rows = checks.finite_array("heard", rows, (BUCKETS, sum(part.size for part in shapes)))
+    cuts = np.cumsum([part.size for part in shapes])[:-1]
+    return [
+        Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
+        for row in rows
+    ]
 
 
 def check_population(population: Any, *, like: Population) -> None:

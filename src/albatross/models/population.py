@@ -46,12 +46,15 @@ class Population(NamedTuple):
     doubt: np.ndarray  # (p, p) C, the covariance of f's estimate
 
 
-def first_population(n_arms: int, dim: int) -> Population:
-    """Return the population before any reward: nothing known, a flat level of the biases."""
+def first_population(n_arms: int, dim: int, *, independent: bool = False) -> Population:
+    """Return the population before any reward: nothing known, a flat level of the biases.
+
+    Independent biases have no level in common, so it is the population's mean whose level is not known.
+    """
     p = dim + n_arms
-    spread = np.eye(p)
-    spread[dim:, dim:] += _FLAT
-    return Population(np.zeros(p), spread, np.array([1.0, 2.0]), SHARES.copy(), np.zeros((p, p)))
+    spread, doubt = np.eye(p), np.zeros((p, p))
+    (doubt if independent else spread)[dim:, dim:] += _FLAT
+    return Population(np.zeros(p), spread, np.array([1.0, 2.0]), SHARES.copy(), doubt)
 
 
 @compiled

@@ -161,23 +161,27 @@ def add_information(rows, weights, first, heard, rewards):
 
 
 @compiled
-def renewed(population, dim, heard):
-    """Return the parts of the next population."""
+def renewed(population, dim, heard, independent):
+    """Return the parts of the next population, whose biases may be independent of each other and of theta."""
     shares = (heard.shares + _PRIOR_USERS * SHARES) / (heard.counts[USERS] + _PRIOR_USERS)
     s0 = max(heard.counts[WEIGHT] / heard.counts[PRECISION], _LEAST_NOISE)
     noise = np.array([s0, _FREEDOMS[np.argmax(heard.evidence)]])
-    spread = rescaled(shrunk_spread(dim, heard), dim, heard)
+    spread = rescaled(shrunk_spread(dim, heard, independent), dim, heard)
     doubt, mean = estimated_mean(population.mean, spread, noise, dim, heard)
     spread, shares = recentred(spread, shares, dim)
     return mean, spread, noise, shares, doubt
 
 
 @compiled
-def shrunk_spread(dim, heard):
+def shrunk_spread(dim, heard, independent):
     """Return the second moment of delta, shrunk towards a plain spread: equal variances, and a level of biases."""
     p, weight = heard.moment.size, heard.counts[WEIGHT]
     found = heard.deviations / weight
     mirror(found)
+    if independent:
+        for i in range(dim, p):
+            for j in range(i):
+                found[i, j] = found[j, i] = 0.0
     level, rest = level_and_rest(found, dim)
     theta = 0.0
     for i in range(dim):
