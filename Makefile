@@ -16,7 +16,7 @@ serve: $(READY) ## start the decision service on 127.0.0.1:8000 with an example 
 	$(BIN)/albatross serve
 
 test: $(READY) ## run the tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 compat: ## run a short part of the tests on the oldest and the newest versions that are allowed
 	$(PYTHON) tests/compat.py

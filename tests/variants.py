@@ -5,6 +5,7 @@ With and without biases, rivals are held to their formulas in tests/policies; he
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -100,6 +101,7 @@ SLOW_TO_START = {
 ON_THE_BALL = {name for name, policy in VARIANTS.items() if on_ball(policy)}
 
 
+@cache
 def case(name: str) -> contract.Case:
     """The policy of this name, and what the contract expects of it."""
     return contract.Case(

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core.codegen import JITCodeLibrary
+from llvmlite import binding as llvm
+from numba.core import config as numba_config
+from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
@@ -21,6 +23,7 @@ from numba.core.typed_passes import NativeLowering
 
 from albatross.machine_code import announced
 
+config: Any = numba_config  # whose names are set while it is imported
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba's names of environments begin
 
 
@@ -53,6 +56,29 @@ class OuterLibrary(JITCodeLibrary):
             self._final_module.link_in(_module_of(needed), preserve=True)
         self._linking_libraries = []
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        """Optimise as Numba does, but at level 2 and without unrolling loops.
+
+        That is a third less machine code, which takes a third less time to make, and the same numbers at the same
+        speed. Loops are still vectorised, and the vectorised ones interleaved.
+        """
+        codegen, module = self._codegen, self._final_module
+        if config.OPT != 3 or not config.LLVM_REFPRUNE_PASS or not hasattr(codegen, "_pass_builder"):
+            super()._optimize_final_module()  # other settings, or an older Numba
+            return
+        first, builder = codegen._module_pass_manager(
+            loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"
+        )
+        first.run(module, builder)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+        tuning.loop_unrolling = False
+        tuning.loop_vectorization = config.LOOP_VECTORIZE
+        tuning.slp_vectorization = config.SLP_VECTORIZE
+        builder = llvm.create_pass_builder(codegen._tm, tuning)
+        full = builder.getModulePassManager()
+        full.add_refprune_pass(_parse_refprune_flags())
+        full.run(module, builder)
 
 
 def _module_of(library: Any) -> Any:
@@ -108,6 +134,7 @@ class OuterLowering(NativeLowering):
         codegen = state.targetctx.codegen()
         state.library = OuterLibrary(codegen, state.func_id.func_qualname)
         state.library.enable_object_caching()
+        state.flags.no_cfunc_wrapper = True  # nothing calls it from C
         super().run_pass(state)
         for name in {variable.name for variable in state.library._final_module.global_variables}:
             environment = lookup_environment(name) if name.startswith(_ENVIRONMENT) else None

@@ -9,6 +9,7 @@ the arm's residuals. Contexts and noise are then real, the linear model holds an
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -186,21 +187,43 @@ def _standardised(features: np.ndarray) -> np.ndarray:
     return (features - features.mean(axis=0)) / features.std(axis=0)
 
 
+class _Fit(NamedTuple):
+    """What k-means found."""
+
+    labels: np.ndarray  # (n,)
+    centres: np.ndarray  # (n_arms, d)
+
+
+_FITS: dict[tuple[bytes, int, int], _Fit] = {}  # the last few: the same rows are often wanted in all three modes
+_MOST_FITS = 12
+
+
+def _k_means(standard: np.ndarray, n_arms: int, seed: int) -> _Fit:
+    key = (hashlib.sha256(standard.tobytes()).digest(), n_arms, seed)
+    found = _FITS.get(key)
+    if found is None:
+        from sklearn.cluster import KMeans  # slow to import, and part of the extra [lab]
+
+        fitted = KMeans(n_arms, n_init=1, random_state=seed).fit(standard)
+        found = _FITS[key] = _Fit(fitted.labels_, fitted.cluster_centers_)
+        for oldest in list(_FITS)[:-_MOST_FITS]:
+            _FITS.pop(oldest, None)
+    return found
+
+
 def _clusters(standard: np.ndarray, n_arms: int, min_rows: int, seed: int) -> np.ndarray:
     """(n,) the arm of every row, the largest arm first; small clusters are merged into the nearest large one."""
-    from sklearn.cluster import KMeans  # slow to import, and part of the extra [lab]
-
-    fitted = KMeans(n_arms, n_init=1, random_state=seed).fit(standard)
-    sizes = np.bincount(fitted.labels_, minlength=n_arms)
+    fitted = _k_means(standard, n_arms, seed)
+    sizes = np.bincount(fitted.labels, minlength=n_arms)
     large = np.flatnonzero(sizes >= min_rows)
     if large.size < 2:
         raise ValueError(
             f"n_arms={n_arms} is too many for {len(standard)} rows: {large.size} clusters have min_rows={min_rows} rows"
         )
-    arms = fitted.labels_.copy()
+    arms = fitted.labels.copy()
     homeless = np.flatnonzero(sizes[arms] < min_rows)
     if homeless.size:
-        centres = fitted.cluster_centers_[large]
+        centres = fitted.centres[large]
         distances = ((standard[homeless][:, None, :] - centres) ** 2).sum(axis=2)
         arms[homeless] = large[np.argmin(distances, axis=1)]
         gone = int((sizes < min_rows).sum() - (sizes == 0).sum())
