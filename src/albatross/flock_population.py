@@ -91,8 +91,9 @@ class Common:
     def restored(cls, saved: saving.Saved, n_arms: int, dim: int) -> Common:
         """Return the population of a saved file; a damaged one raises a ValueError."""
         header = saved.header
-        checks.one_of("biases", header["biases"], BIASES)
-        common = cls(n_arms, dim, header["biases"])
+        biases = header.get("biases", "joint")  # the first files had no others
+        checks.one_of("biases", biases, BIASES)
+        common = cls(n_arms, dim, biases)
         for name in ("version", "rewards"):
             checks.whole(name, header[name], least=0)
         checks.positive("next_look", header["next_look"])
