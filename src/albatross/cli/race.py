@@ -60,8 +60,8 @@ def print_race(console: Any, title: str, result: Any) -> None:
     from albatross.race.standings import problem_rows, standing_rows
     from albatross.report.tables import plain_table
 
-    leader = result.standings[0].name
-    of_problems = ("problem", "best", "its regret", f"{leader}'s", "ratio")
+    leader = result.standings[0]
+    of_problems = ("problem", "best", "its regret", f"{leader.name}'s", "ratio", "95 %")
     console.print(plain_table(title, of_problems, problem_rows(result.found, leader), left=2))
     columns = ("policy", "given", "worst ratio", "95 %", "mean ratio", "worst on")
     rows = standing_rows(result.standings)

@@ -34,7 +34,7 @@ class Problem(NamedTuple):
     env: Any
     horizon: int
     quick: bool = False  # whether it is part of the quick race
-    trials: int = 10
+    trials: int = 20  # 10 where they are long
     given_sigma: float = 1.0  # the noise level given to policies, in units of the true one
     biases: bool = False  # whether arms may have biases
 
@@ -59,14 +59,17 @@ def _random_direction(dim: int) -> np.ndarray:
 
 # fmt: off
 ARMS: dict[str, Problem] = {
-    "75 x 50, norm 0": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.0, noise_sd=_SD), 12_775, biases=True),
-    "75 x 50, norm 0.1": Problem(Mixture(n_arms=75, dim=50, theta_norm=0.1, noise_sd=_SD), 12_775, biases=True),
-    "75 x 50, norm 1": Problem(Mixture(n_arms=75, dim=50, theta_norm=1.0, noise_sd=_SD), 12_775, biases=True),
-    "10 x 10, norm 0": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.0, noise_sd=_SD), 12_775, True, 20, biases=True),
+    "75 x 50, norm 0": Problem(
+        Mixture(n_arms=75, dim=50, theta_norm=0.0, noise_sd=_SD), 12_775, trials=10, biases=True),
+    "75 x 50, norm 0.1": Problem(
+        Mixture(n_arms=75, dim=50, theta_norm=0.1, noise_sd=_SD), 12_775, trials=10, biases=True),
+    "75 x 50, norm 1": Problem(
+        Mixture(n_arms=75, dim=50, theta_norm=1.0, noise_sd=_SD), 12_775, trials=10, biases=True),
+    "10 x 10, norm 0": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.0, noise_sd=_SD), 12_775, True, biases=True),
     "10 x 10, norm 0.3": Problem(Mixture(n_arms=10, dim=10, theta_norm=0.3, noise_sd=_SD), 12_775, biases=True),
     "10 x 10, norm 1": Problem(Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 12_775, True, biases=True),
     "10 x 10, norm 3": Problem(Mixture(n_arms=10, dim=10, theta_norm=3.0, noise_sd=_SD), 12_775, biases=True),
-    "5 x 100, norm 1": Problem(Mixture(n_arms=5, dim=100, theta_norm=1.0, noise_sd=_SD), 5_000, biases=True),
+    "5 x 100, norm 1": Problem(Mixture(n_arms=5, dim=100, theta_norm=1.0, noise_sd=_SD), 5_000, trials=10, biases=True),
     "correlated contexts": Problem(
         Mixture(n_arms=20, dim=20, theta_norm=1.0, noise_sd=_SD, covariance=_correlated(20, 0.9)), 5_000, biases=True),
     "contexts of rank 3": Problem(
@@ -77,12 +80,12 @@ ARMS: dict[str, Problem] = {
     "given three times the noise level": Problem(
         Mixture(n_arms=10, dim=10, theta_norm=1.0, noise_sd=_SD), 5_000, given_sigma=3.0, biases=True),
     "10 fixed arms in a cube": Problem(
-        FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True, 20),
-    "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000, trials=20),
-    "500 fixed arms": Problem(FixedArms(n_arms=500, dim=50, noise_sd=_SD), 5_000),
+        FixedArms(n_arms=10, dim=5, arms="cube", theta=[-5.0, 1.0, 1.0, 1.5, 2.0]), 5_000, True),
+    "20 fixed arms, norm 0.3": Problem(FixedArms(n_arms=20, dim=10, theta_norm=0.3, noise_sd=_SD), 5_000),
+    "500 fixed arms": Problem(FixedArms(n_arms=500, dim=50, noise_sd=_SD), 5_000, trials=10),
     "lock-in: 10 arms alone": Problem(
-        FixedArms(n_arms=10, dim=10, arms="axes", theta=np.linspace(0.0, 1.0, 10)), 5_000, True, 20),
-    "200 fixed arms in two dimensions": Problem(FixedArms(n_arms=200, dim=2, noise_sd=_SD), 5_000, trials=20),
+        FixedArms(n_arms=10, dim=10, arms="axes", theta=np.linspace(0.0, 1.0, 10)), 5_000, True),
+    "200 fixed arms in two dimensions": Problem(FixedArms(n_arms=200, dim=2, noise_sd=_SD), 5_000),
     "3 of 50 features": Problem(
         Mixture(n_arms=10, dim=50, theta=_sparse(50, 3), biases=np.zeros(10), noise_sd=_SD), 5_000),
     "10 of 50 features": Problem(

@@ -30,8 +30,9 @@ class Standing(NamedTuple):
 
     name: str
     ratios: dict[str, float]
+    intervals: dict[str, tuple[float, float]]  # of the ratios: 95 %, by resampling trials
     worst: float
-    worst_interval: tuple[float, float]  # 95 %, by resampling trials
+    worst_interval: tuple[float, float]
     mean: float
     mean_interval: tuple[float, float]
     given: str  # what it was given of the problems, in words
@@ -56,6 +57,7 @@ def standings(found: Mapping[str, Raced], given: Mapping[str, str] = MappingProx
         Standing(
             name,
             dict(zip(found, ratios[:, j].tolist(), strict=True)),
+            dict(zip(found, map(_interval, resampled[:, :, j].T), strict=True)),
             float(ratios[:, j].max()),
             _interval(worst[:, j]),
             float(np.exp(np.log(ratios[:, j]).mean())),
@@ -84,12 +86,16 @@ def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
             line.name,
             line.given,
             short(line.worst),
-            " to ".join(map(short, line.worst_interval)),
+            _to(line.worst_interval),
             short(line.mean),
             max(line.ratios, key=lambda problem: line.ratios[problem]),
         )
         for line in lines
     ]
+
+
+def _to(interval: tuple[float, float]) -> str:
+    return " to ".join(map(short, interval))
 
 
 def short(ratio: float) -> str:
@@ -101,13 +107,13 @@ def short(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 100.0 else f"{ratio:.3g}"
 
 
-def problem_rows(found: Mapping[str, Raced], name: str) -> list[tuple[str, ...]]:
-    """Return columns problem, best policy, its regret, and the named policy's regret and ratio."""
+def problem_rows(found: Mapping[str, Raced], line: Standing) -> list[tuple[str, ...]]:
+    """Return columns problem, best policy, its regret, and the regret of a policy, its ratio and its interval."""
     rows: list[tuple[str, ...]] = []
     for problem, raced in found.items():
         best = min(raced.regret, key=lambda each: raced.regret[each].mean())
-        ratio = max(raced.regret[name].mean(), _LEAST) / max(raced.regret[best].mean(), _LEAST)
-        rows.append((problem, best, _with_error(raced.regret[best]), _with_error(raced.regret[name]), f"{ratio:.2f}"))
+        regrets = [_with_error(raced.regret[name]) for name in (best, line.name)]
+        rows.append((problem, best, *regrets, short(line.ratios[problem]), _to(line.intervals[problem])))
     return rows
 
 
