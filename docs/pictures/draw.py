@@ -16,14 +16,15 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+
+from albatross.report.figures import race, style
+from albatross.store.results import Stored
 
 _HERE = Path(__file__).parent
 _ROWS = ("ab", "cf", "de")
 _WIDTH = 1_800
 _MARGIN = 34  # above a panel, for its letter
-_RACES = 3  # the race has a chart each for finitely many arms, sparse parameters and the unit ball
 _COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#777777")
 
 
@@ -104,15 +105,9 @@ def draw_panels(results: Path, path: Path) -> None:
 
 
 def draw_race(results: Path, path: Path) -> None:
-    """Cut the first chart out of the race's figure: side by side, all three are too small to read on a page."""
-    with Image.open(results / "race" / "figure.png") as figure:
-        picture = figure.convert("RGB")
-    blank = (np.asarray(picture) > 250).all(axis=(0, 2))  # (width,) columns without ink
-    edges = np.flatnonzero(np.diff(blank.astype(int), prepend=0, append=0))
-    gaps = [(start, end) for start, end in edges.reshape(-1, 2) if start > 0 and end < blank.size]
-    widest = sorted(gaps, key=lambda gap: gap[0] - gap[1])[: _RACES - 1]
-    start, end = min(widest)
-    picture.crop((0, 0, (start + end) // 2, picture.height)).save(path, optimize=True)
+    """Draw the first family of problems alone: side by side, all are too small to read on a page."""
+    title, lines = next(iter(Stored(results).standings.items()))
+    style.save(lambda: race.draw({title: lines}), path)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import warnings
@@ -15,6 +16,7 @@ import click
 from albatross.cli import Terminated
 from albatross.errors import missing_extra
 
+_WIDTH_OF_FILES = 120  # characters per line, where the output is no terminal
 OWN = "Or a class of your own file, as in my_file.py:MyPolicy(alpha=0.3), which runs the file."
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
@@ -68,7 +70,10 @@ def new_console(**options: Any) -> Any:
     """Return a console that prints text as it is: [old] in a path is not markup, and :smile: is not an emoji."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False, **options)
+    console = Console(markup=False, emoji=False, highlight=False, **options)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH_OF_FILES
+    return console
 
 
 def printable(text: str) -> str:

@@ -61,8 +61,8 @@ def print_race(console: Any, title: str, result: Any) -> None:
     from albatross.report.tables import plain_table
 
     leader = result.standings[0]
-    of_problems = ("problem", "best", "its regret", f"{leader.name}'s", "ratio", "95 %")
+    of_problems = ("problem", "best", "its regret", leader.name, "ratio", "95 %")
     console.print(plain_table(title, of_problems, problem_rows(result.found, leader), left=2))
-    columns = ("policy", "given", "worst ratio", "95 %", "mean ratio", "worst on")
+    columns = ("policy", "given", "worst on", "worst\nratio", "95 %", "mean\nratio", "95 %")
     rows = standing_rows(result.standings)
-    console.print(plain_table("regret / that of the best policy", columns, rows, left=2))
+    console.print(plain_table("regret / that of the best policy", columns, rows, left=3))

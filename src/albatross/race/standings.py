@@ -80,15 +80,16 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
-    """Return columns policy, what it is given, worst ratio, its interval, geometric mean, and the worst problem."""
+    """Return columns policy, what it is given, the worst problem, the ratio there, the geometric mean, and intervals."""
     return [
         (
             line.name,
             line.given,
+            max(line.ratios, key=lambda problem: line.ratios[problem]),
             short(line.worst),
             _to(line.worst_interval),
             short(line.mean),
-            max(line.ratios, key=lambda problem: line.ratios[problem]),
+            _to(line.mean_interval),
         )
         for line in lines
     ]

@@ -70,12 +70,11 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """Return a table of texts; the first `left` columns are words, kept whole if possible, the others numbers."""
+    """Return a table of texts: the first `left` columns are words, which wrap; the others numbers, always whole."""
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(columns):
-        table.add_column(name, justify="left" if position < left else "right", overflow="fold")
-        longest = max((len(row[position]) for row in rows), default=0)
-        table.columns[-1].min_width = min(longest, 26) if position == 0 or position < left - 1 else None
+        words = position < left
+        table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
         table.add_row(*row)
     return table

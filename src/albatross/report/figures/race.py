@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from albatross.report.figures import plots, style
 from albatross.report.figures.plots import Plot
+from albatross.report.wording import short
 
 
 def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Draw the ratio to the best on every problem as dots, policies sorted by their worst; one plot per family."""
+    """Draw the ratio to the best on every problem as dots, policies sorted by their worst; one plot for each family."""
     longest = max(len(lines) for lines in families.values())
     figure, places = style.new_figure(len(families), widths=[1.2] * len(families), height=1.2 + 0.27 * longest)
     for axes, (title, lines) in zip(places, families.items(), strict=True):
@@ -26,19 +27,19 @@ def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
             axes.plot([line["mean"]], [height], "|", color="black", markersize=11, markeredgewidth=1.6)
             axes.annotate(
                 short(line["worst"]),
-                (line["worst"], height),
+                (line["worst_interval"][1], height),
                 (5, -3),
                 textcoords="offset points",
                 fontsize=7,
                 color=colour,
             )
         axes.set_xscale("log")
-        axes.set_xlim(0.9, 2.2 * max(line["worst_interval"][1] for line in lines))
+        axes.set_xlim(0.9, 3.0 * max(line["worst_interval"][1] for line in lines))
         axes.axvline(1.0, color="#555555", linewidth=0.8)
         axes.set_yticks(range(len(lines)), [with_given(line) for line in reversed(lines)])
         axes.set_ylim(-0.7, len(lines) - 0.3)
         axes.set_xlabel(
-            "regret / that of the best policy\none dot per problem, bar: geometric mean, line: 95 % of the worst"
+            "regret / that of the best policy\n(dot: a problem, bar: geometric mean,\nnumber: worst, line: its 95 %)"
         )
         axes.set_title(title)
     return figure
@@ -89,12 +90,3 @@ def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
     ratios = [ratio for line in lines for ratio in line["ratios"].values()]
     axes = plots.log_axis("regret / that of the best policy", ratios), plots.axis("", type="category")
     return Plot("One dot per problem", [*data, means], {**plots.layout(*axes), "height": 150 + 26 * len(lines)})
-
-
-def short(ratio: float) -> str:
-    """Format with three digits, or with all digits before the point.
-
-    >>> short(1.2345), short(1234.5)
-    ('1.23', '1,234')
-    """
-    return f"{ratio:,.0f}" if ratio >= 100.0 else f"{ratio:.3g}"
