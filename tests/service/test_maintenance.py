@@ -75,6 +75,7 @@ def test_a_backup_is_a_service_of_its_own(tmp_path):
     (tmp_path / "copy").mkdir()
     code, output = run("backup", tmp_path / "service", tmp_path / "copy" / "log.db")
     assert code == 0, output
+    assert (tmp_path / "copy" / "log.db").stat().st_mode & 0o077 == 0  # it holds the secret
     rows, key = served.rows(), served.key
     served.close()
     copy = Served(tmp_path / "copy")

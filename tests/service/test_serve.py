@@ -111,3 +111,6 @@ def test_a_model_file_that_is_wrong_is_named(tmp_path):
     (tmp_path / "models" / "shop.toml").write_text('policy = "flock"\n')
     code, said = serve(tmp_path)
     assert (code, "shop.toml is not a model" in said) == (1, True)
+    store = SQLiteStore(tmp_path / "log.db")
+    assert store.all_keys() == []  # the next start makes the key, and shows it
+    store.close()

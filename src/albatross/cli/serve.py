@@ -44,7 +44,7 @@ def serve(
     from albatross.service.engine import Engine
 
     size = _bytes(memory)
-    store, key = serving.prepare(folder)
+    store = serving.prepare(folder)
     with serving.locked(folder):
         if example:
             serving.example(folder)
@@ -53,10 +53,12 @@ def serve(
         click.echo(f"compiling {', '.join(engine.models) or 'nothing'} ...", err=True)
         for model in engine.models.values():
             model.compile()
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if tls_cert is None or tls_key is None:
-            tls, url = None, f"http://{host}:{port}"
+            tls, url = None, f"http://{place}"
         else:
-            tls, url = (tls_cert, tls_key), f"https://{host}:{port}"
+            tls, url = (tls_cert, tls_key), f"https://{place}"
+        key = serving.first_key(store)  # last: a start that fails before this would take the key with it
         if key is not None:
             click.echo(_welcome(url, key, list(engine.models)))
         click.echo(f"albatross serves {folder} on {url}", err=True)

@@ -35,15 +35,19 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def prepare(folder: Path) -> tuple[SQLiteStore, str | None]:
-    """Return the log of a folder, and the first key if there was none: it is shown once."""
+def prepare(folder: Path) -> SQLiteStore:
+    """Return the log of a folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = SQLiteStore(folder / LOG, create=True)
+    return SQLiteStore(folder / LOG, create=True)
+
+
+def first_key(store: SQLiteStore) -> str | None:
+    """Make a key if there is none, and return it. It cannot be read again: call this when it can be shown."""
     if store.all_keys():
-        return store, None
+        return None
     text, row = new_key("admin", ["admin"], None, None, RATE)
     store.add_key(row)
-    return store, text
+    return text
 
 
 def example(folder: Path) -> None:

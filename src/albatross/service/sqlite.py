@@ -75,7 +75,7 @@ class SQLiteStore:
             raise ValueError(f"there is no log at {path}: `albatross serve` makes one")
         self.path = path
         if create and not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else may read what users did
+            _make_private(path)
         self._threads = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._ending = threading.Event()
@@ -394,6 +394,7 @@ class SQLiteStore:
 
     def backup(self, path: Path) -> None:
         """Copy the file while it is in use."""
+        _make_private(path)
         target = sqlite3.connect(path)
         try:
             self._connection.backup(target, pages=1_000)
@@ -410,6 +411,11 @@ class SQLiteStore:
         """Size of the file and its write-ahead log."""
         paths = (self.path, Path(f"{self.path}-wal"))
         return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that nobody else may read: it will hold the secret, and what users did."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _in_order(made: Iterable[Any], came: Iterable[Any]) -> Iterator[Decision | Outcome]:
