@@ -11,7 +11,7 @@ from albatross.service.events import DROP, EFFECTS, LEARN, Choice, Decision, Hap
 from albatross.service.settings import ModelSettings
 
 
-@dataclass
+@dataclass(slots=True)
 class Pending:
     """A decision whose wait has not ended."""
 

@@ -30,6 +30,7 @@ from albatross.service.wire import (
 from albatross.service.writer import Group
 
 MOST_OPEN, MOST_OPEN_SHARED = 1_000, 100_000  # decisions of a user, and of all users who share a bandit
+_OF_USER, _OF_DECISION = 800, 950  # bytes in memory of a user and of an open decision, beside arrays of numbers
 _RECENT = 20_000  # decisions whose outcomes are remembered; more than can await their commit
 _HOUR = 3_600_000
 _EXPLAINED = 5  # features per arm
@@ -74,7 +75,7 @@ class Made(NamedTuple):
     arm: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Hot:
     """What is known of a user in memory, beside the bandit."""
 
@@ -116,6 +117,12 @@ class Model:
     def bandits(self) -> Any:
         """The bandits of the users in memory."""
         return self.fold.bandits
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all users, with their open decisions."""
+        of_decision = _OF_DECISION + 8 * self.features.dim
+        return int(self.bandits.nbytes) + _OF_USER * len(self.hot) + of_decision * len(self.fold.open)
 
     @property
     def learns_nothing(self) -> bool:

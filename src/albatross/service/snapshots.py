@@ -28,9 +28,13 @@ def evict(model: Model, memory: int, committed: int, group: Group, seq: int) -> 
     """
     bandits = model.bandits
     model.commands += 1
-    if model.commands % _MEASURE_EVERY == 0 and bandits.nbytes > max(memory, model.most_bytes):  # users of a flock grow
-        fewer = bandits.n_users if model.most_users is None else int(_SHRINK * model.most_users)
-        model.most_users, model.most_bytes = max(fewer, 1), bandits.nbytes
+    if model.commands % _MEASURE_EVERY == 0:
+        taken = model.nbytes
+        if taken > max(memory, model.most_bytes):  # users of a flock grow, and decisions wait for rewards
+            fewer = bandits.n_users if model.most_users is None else int(_SHRINK * model.most_users)
+            model.most_users, model.most_bytes = max(fewer, 1), taken
+        elif taken < _SHRINK * memory:  # there were many open decisions
+            model.most_users, model.most_bytes = None, 0
     if model.most_users is None:
         return
     while bandits.n_users > model.most_users:
