@@ -190,12 +190,18 @@ class Bandits:
         """Whether the population of a flock should be learnt anew."""
         return self.is_flock and self.rewards >= self.next_look
 
-    def look(self) -> dict[str, Any]:
-        """Learn the population anew from the users in memory; return it as a record of the log. Nothing changes."""
+    def look(self, others: Bandits | None = None) -> dict[str, Any]:
+        """Learn the population anew from the users here, and some elsewhere; return it as a record of the log.
+
+        Nothing changes.
+        """
         flock, rewards = self._crowd, self.rewards
         population = flock.shared
         for _ in range(_STEPS):
-            population = flock.renew(population, flock.hear(population))
+            heard = flock.hear(population)
+            if others is not None:
+                heard += others._crowd.hear(population)
+            population = flock.renew(population, heard)
         return {"rewards": rewards, "population": pack_arrays(population._asdict())}
 
     def take_up(self, content: dict[str, Any]) -> None:

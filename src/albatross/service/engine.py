@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +20,7 @@ import msgspec
 from albatross.service.events import Outcome
 from albatross.service.hot import HotUsers
 from albatross.service.ledger import log
+from albatross.service.loading import bandits_elsewhere
 from albatross.service.model import Hot, Made, Model, Ticket, created
 from albatross.service.problems import Problem, absent, invalid, unavailable
 from albatross.service.rewards import for_closed
@@ -29,6 +31,7 @@ from albatross.service.writer import Group
 
 _REMEMBERED = 24 * 3_600_000  # milliseconds that answers are kept for requests with an id
 _SWEEP_EVERY, _SWEPT = 0.5, 500  # seconds between looks for decisions whose wait has ended, and how many at once
+_ENOUGH = 1_000  # users for a look at the population
 _FORGET_EVERY, _FORGOTTEN = 3_600.0, 500  # seconds between removals of old answers, and how many at once
 
 
@@ -260,20 +263,33 @@ class Engine(HotUsers):
 
     def learnt(self, model: Model) -> None:
         """Learn the population of a flock anew if that is due, beside everything else."""
-        if model.bandits.look_is_due and model.number not in self._looking:
+        is_due = model.bandits.look_is_due or (model.bandits.is_flock and not model.is_counted)
+        if is_due and model.number not in self._looking:
             self._looking.add(model.number)
             self.spawn(self._look_now(model))
 
     async def _look_now(self, model: Model) -> None:
-        changed, epoch = model.changed, self.writer.epoch
+        changed, epoch, slow = model.changed, self.writer.epoch, partial(self._loop.run_in_executor, self._slow)
         try:
-            found = await self._loop.run_in_executor(self._slow, model.bandits.look)
+            if not model.is_counted:  # else a service that restarts often would never come to the next look
+                n = await slow(self.store.count_learnt, model.number, model.looked, model.began)
+                model.bandits.rewards, model.is_counted = model.bandits.rewards + n, True
+            if not model.bandits.look_is_due:
+                return
+            found = await slow(self._looked, model, set(model.hot))
             if (model.changed, self.writer.epoch) == (changed, epoch):  # no arm came in between
                 await self.happen(model, lambda group, ticket: model.happen("population", found, group, ticket))
         except Exception as error:  # the next reward tries again
             log.error("a look at the population failed", extra={"detail": str(error), "model": model.name})
         finally:
             self._looking.discard(model.number)
+
+    def _looked(self, model: Model, here: Set[bytes]) -> dict[str, Any]:
+        """Look at the population. If few users are in memory, as after a start, some others are heard, too."""
+        if len(here) >= _ENOUGH:
+            return model.bandits.look()
+        memory = self.share // 4
+        return model.bandits.look(bandits_elsewhere(model, self.store, here, _ENOUGH - len(here), memory))
 
     # ----------------------------------------------------------------------------------------------- the clock
 

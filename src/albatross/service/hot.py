@@ -12,7 +12,7 @@ from typing import Any
 
 from albatross.service.events import Happening
 from albatross.service.ledger import Ledger, log
-from albatross.service.loading import Loaded, Loader
+from albatross.service.loading import BATCH, Loaded, Loader
 from albatross.service.model import Hot, Model, Ticket
 from albatross.service.problems import Problem, absent, unavailable
 from albatross.service.snapshots import evict, snapshot_if_old
@@ -21,7 +21,6 @@ from albatross.service.wire import check_name
 from albatross.service.writer import Group
 
 MOST_WAITING = 4_096  # commands
-_BATCH = 64  # users per load
 SHARED = "everybody"  # the user of a model whose users share one bandit
 
 
@@ -60,7 +59,8 @@ class HotUsers(Ledger):
             self.add(Model(number, events[0].content["name"], self.identity, events))
 
     def add(self, model: Model) -> None:
-        """Take a new model."""
+        """Take a new model, or one from the log."""
+        model.began = self.seq
         self.models[model.name] = self.models_by_number[model.number] = model
         self._loaders[model.number] = Loader(model, self.store)
 
@@ -78,6 +78,11 @@ class HotUsers(Ledger):
         if number not in self.models_by_number:
             raise unavailable("the model could not be written: create it again")
         return self.models_by_number[number]
+
+    @property
+    def share(self) -> int:
+        """Memory for the users of one model."""
+        return self.memory // len(self.models)
 
     def user(self, model: Model, name: str) -> bytes:
         """Return the digest of a user."""
@@ -103,7 +108,7 @@ class HotUsers(Ledger):
             self._wake.clear()
             while self._wanted:
                 number = next(iter(self._wanted))[0]
-                users = [user for model, user in self._wanted if model == number][:_BATCH]
+                users = [user for model, user in self._wanted if model == number][:BATCH]
                 epoch, start = self.writer.epoch, time.perf_counter()
                 try:
                     found = await self._loop.run_in_executor(self._reader, self._loaders[number].load, users)
@@ -154,7 +159,7 @@ class HotUsers(Ledger):
                 with self.acting() as group:
                     result = act(model, group, self.ticket())
                     snapshot_if_old(model, user, group, self.seq)
-                    evict(model, self.memory // len(self.models), self.committed, group, self.seq)
+                    evict(model, self.share, self.committed, group, self.seq)
                     promise = self.promise(group)
             finally:
                 self.leave_newcomer(model, user)  # who was refused

@@ -6,14 +6,18 @@ that has lived through the same happenings; if some of them lie between a user's
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Set
 from heapq import merge
 from typing import NamedTuple
 
+from albatross.service.bandits import Bandits
 from albatross.service.events import Decision, Happening, Outcome
 from albatross.service.fold import Fold, Pending
 from albatross.service.model import Model
 from albatross.service.store import Snapshot, Store, UserHistory
 
+BATCH = 64  # users that are read at once
 BENCH_KINDS = ("arm", "retired", "origin", "population")  # what states depend on
 
 
@@ -78,6 +82,20 @@ class Loader:
                 self._bench.apply(event)
                 self._at = event.seq
         return self._bench
+
+
+def bandits_elsewhere(model: Model, store: Store, here: Set[bytes], most: int, memory: int) -> Bandits:
+    """Return bandits of users who are not here: so many of the log, chosen at random, in so many bytes."""
+    bandits: Bandits = model.fresh_fold(store.happenings(model.number, BENCH_KINDS)).bandits
+    found = store.some_users(model.number, secrets.token_bytes(16), most + len(here))
+    users, loader = [user for user in found if user not in here][:most], Loader(model, store)
+    for start in range(0, len(users), BATCH):
+        for user, loaded in loader.load(users[start : start + BATCH]).items():
+            if loaded.row is not None:  # a damaged user says nothing
+                bandits.put(user, loaded.row)
+        if bandits.nbytes > memory:
+            break
+    return bandits
 
 
 def merge_by_seq(events: list[Decision | Outcome], happenings: list[Happening]) -> list[Decision | Outcome | Happening]:

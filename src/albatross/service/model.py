@@ -105,6 +105,8 @@ class Model:
         self.most_bytes = 0  # that users have taken since then
         self.commands = 0
         self.version, self.archived, self.changed = 1, False, first.seq
+        # The last look at the population; the last record when memory was empty; whether rewards in between count.
+        self.looked, self.began, self.is_counted = 0, 0, False
         for event in happenings[1:]:
             self.take(event)
 
@@ -150,7 +152,9 @@ class Model:
         self.fold.apply(event)
         if event.kind in ("arm", "retired", "population", "origin"):
             self.changed = event.seq
-        if event.kind == "arm":
+        if event.kind == "population":
+            self.looked = event.seq
+        elif event.kind == "arm":
             self.retired.pop(content["slot"], None)
             self.arms[content["name"]] = content["features"]
         elif event.kind == "retired":

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from albatross.service.events import EFFECTS, NOTHING, Decision, Happening, Outcome
+from albatross.service.events import EFFECTS, LEARN, NOTHING, Decision, Happening, Outcome
 from albatross.service.store import KeyRow, OpenDecision, Snapshot, UserHistory
 from albatross.service.writer import Group
 
@@ -65,6 +65,17 @@ _DECISION = "seq, model, user, at, arm, slot, by, propensity, choice, offer, pla
 _OUTCOME = "seq, model, user, decision, at, value, status"
 _OF_USERS = "user >= ? AND user < ?"
 _CLOSING = ", ".join(f"'{status}'" for status, effect in EFFECTS.items() if effect != NOTHING)
+_LEARNING = ", ".join(f"'{status}'" for status, effect in EFFECTS.items() if effect == LEARN)
+_SKIPPED = 16  # users of other models that are skipped for every one that is wanted
+
+# One search of the index for each user, however many records they have.
+_SOME_USERS = """
+WITH RECURSIVE each(user) AS (
+    SELECT min(user) FROM decisions WHERE user >= ?
+    UNION ALL SELECT (SELECT min(user) FROM decisions WHERE user > each.user) FROM each WHERE user IS NOT NULL
+    LIMIT ?)
+SELECT user FROM each WHERE (SELECT model FROM decisions WHERE user = each.user LIMIT 1) = ? LIMIT ?
+"""
 
 
 class SQLiteStore:
@@ -341,6 +352,22 @@ class SQLiteStore:
             f"SELECT {_OUTCOME} FROM outcomes WHERE seq > ? AND model = ? ORDER BY seq LIMIT ?", (after, model, limit)
         )
         return list(islice(_in_order(made, came), limit))
+
+    def count_learnt(self, model: int, after: int, until: int) -> int:
+        """Return the number of rewards that a model learnt between two sequence numbers."""
+        query = f"SELECT count(*) FROM outcomes WHERE seq > ? AND seq <= ? AND model = ? AND status IN ({_LEARNING})"
+        return int(self._connection.execute(query, (after, until, model)).fetchone()[0])
+
+    def some_users(self, model: int, first: bytes, limit: int) -> list[bytes]:
+        """Return users of a model in the order of their digests, from one digest on and then from the start.
+
+        Digests are random, so these are, too. If few users are of this model, fewer may be found.
+        """
+        found: list[bytes] = []
+        for start in (first, b""):
+            rows = self._connection.execute(_SOME_USERS, (start, _SKIPPED * limit, model, limit))
+            found += [row[0] for row in rows]
+        return list(dict.fromkeys(found))[:limit]
 
     def count_users(self) -> int:
         """Return the number of users in the log."""

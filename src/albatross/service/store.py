@@ -74,6 +74,12 @@ class Store(Protocol):
     def history(self, users: list[bytes]) -> dict[bytes, UserHistory]:
         """Return what is needed to rebuild users."""
 
+    def some_users(self, model: int, first: bytes, limit: int) -> list[bytes]:
+        """Return users of a model in the order of their digests, from one digest on and then from the start."""
+
+    def count_learnt(self, model: int, after: int, until: int) -> int:
+        """Return the number of rewards that a model learnt between two sequence numbers."""
+
     def decision(self, seq: int) -> Decision | None:
         """Return a decision."""
 
