@@ -112,6 +112,7 @@ def test_all_kinds_of_tables_give_the_same_contexts(features):
         ({}, [{"topic": 1.5}], "topic must be a text or a whole number, not 1.5"),
         ({}, [{"embedding": [1.0]}], "embedding must be 2 finite numbers, not \\[1.0\\]"),
         ({}, [{"embedding": [1.0, np.nan]}], "embedding must be 2 finite numbers"),
+        ({}, [{"embedding": [1.0, True]}], "embedding must be 2 finite numbers, not \\[1.0, True\\]"),
         ({}, ["sport"], "a record of the arm must be a dict of its features, not 'sport'"),
         ({}, "sport", "records of the arm must be a list of dicts or a data frame, not 'sport'"),
         ([1], ARMS, "situation must be a dict of its features, not \\[1\\]"),

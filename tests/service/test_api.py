@@ -203,14 +203,18 @@ def test_users_may_share_one_bandit(served):
         ('{"user": "a", "exclude": ["nobody"]}', 422, "/exclude"),
         ('{"user": "a", "slots": 0}', 422, "/slots"),
         ('{"user": "a", "slots": 4}', 422, "/slots"),
-        ('{"user": "a", "arms": {"bote": {"age": "1"}}}', 422, "/arms"),
-        ('{"user": "a", "arms": {"bote": {"age": true}}}', 422, "/arms"),
-        ('{"user": "a", "arms": {"bote": {"age": NaN}}}', 400, ""),
-        ('{"user": "a", "arms": {"bote": {"age": 1e999}}}', 400, ""),
-        ('{"user": "a", "arms": {"bote": {"age": 1e40}}}', 422, "/arms"),
-        ('{"user": "a", "arms": {"bote": {"topic": "chess"}}}', 422, "/arms"),
-        ('{"user": "a", "arms": {"bote": {"size": 1}}}', 422, "/arms"),
+        ('{"user": "a", "arms": {"bote": {"age": "1"}}}', 422, "/arms/bote"),
+        ('{"user": "a", "arms": {"bote": {"age": true}}}', 422, "/arms/bote"),
+        ('{"user": "a", "arms": {"bote": {"age": NaN}}}', 422, "/arms/bote/age"),
+        ('{"user": "a", "arms": {"bote": {"age": 1e999}}}', 422, "/arms/bote/age"),
+        ('{"user": "a", "arms": {"bote": {"age": 1e40}}}', 422, "/arms/bote"),
+        ('{"user": "a", "arms": {"bote": {"topic": "chess"}}}', 422, "/arms/bote"),
+        ('{"user": "a", "arms": {"bote": {"size": 1}}}', 422, "/arms/bote"),
+        ('{"user": "a", "arms": {"anzeiger": {"age": 1}, "bote": {"age": [1]}}}', 422, "/arms/bote"),
         ('{"user": "a", "context": {"topic": "sport"}}', 422, "/context"),
+        ('{"user": "a", "context": {"device": "watch"}, "arms": {"bote": {}}}', 422, "/context"),
+        ('{"user": "a", "context": {"x/y~": [1, -Infinity]}}', 422, "/context/x~1y~0/1"),
+        ('{"user": "a", "context": {"device": NaN}', 400, ""),
         ('{"user": "a", "arms": ["bote"], "features_b64": "AAAA"}', 422, "/features_b64"),
         ('{"user": "a", "arms": ["bote"], "features_b64": "!"}', 422, "/features_b64"),
         ('{"user": "a", "features_b64": "AAAA"}', 422, "/features_b64"),
@@ -254,7 +258,12 @@ def test_wrong_types_sizes_and_paths_are_refused(news):
     large = json.dumps({"user": "a", "id": 2**20 * "x"})
     assert news.call("POST", RANK, headers={"Content-Type": "application/json"}, content=large).status_code == 413
     assert news.call("GET", "/nothing").status_code == 404
-    assert news.call("DELETE", "/v1/models").status_code == 405
+    for method, path, allowed in (("DELETE", "/v1/models", {"GET", "HEAD"}), ("GET", RANK, {"POST"})):
+        answer = news.call(method, path)
+        assert (answer.status_code, set(answer.headers["allow"].split(", "))) == (405, allowed)
+    assert news.call("PUT", "/v1/models/news/arms/x", {"features": {"age": "old"}}).json()["at"] == "/features"
+    imported = {"decisions": [{"user": "a", "arm": "bote", "features": {"age": "old"}, "reward": 1}]}
+    assert news.call("POST", "/v1/models/news/decisions", imported).json()["at"] == "/decisions/0/features"
     assert news.call("POST", "/v1/models/none/rank", {"user": "a"}).status_code == 404
     assert news.call("PUT", "/v1/models/No Name", NEWS).status_code == 422
 

@@ -151,6 +151,14 @@ def test_an_import_is_sent_again_only_if_it_was_not_seen():
     assert len(got) == 3
 
 
+def test_a_timeout_is_named_although_it_has_no_text():
+    transport, _ = answering(httpx.ReadTimeout(""))
+    with Client("http://service", "key", patience=0.0) as client:
+        client._http = httpx.Client(**client._options, transport=transport)
+        with pytest.raises(Unavailable, match="no answer: ReadTimeout"):
+            client.models()
+
+
 def test_patience_ends(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(library.time, "monotonic", lambda: now[0])

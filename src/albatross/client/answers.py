@@ -70,7 +70,7 @@ class Tries:
 def result(call: Call[T], outcome: httpx.Response | httpx.TransportError) -> T:
     """Return the answer, or raise what happened instead."""
     if isinstance(outcome, httpx.TransportError):
-        raise Unavailable(f"no answer: {outcome or type(outcome).__name__}") from outcome
+        raise Unavailable(f"no answer: {str(outcome) or type(outcome).__name__}") from outcome
     check(outcome)
     return call.read(outcome.content)
 

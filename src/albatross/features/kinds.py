@@ -151,6 +151,8 @@ class Vector:
 
     def _checked(self, name: str, value: Any) -> np.ndarray:
         try:
+            if isinstance(value, list | tuple) and any(isinstance(each, bool) for each in value):
+                raise ValueError("True would be 1")
             return checks.finite_array(name, value, (self.length,))
         except ValueError:
             raise ValueError(f"{name} must be {self.length} finite numbers, not {shown(value)}") from None

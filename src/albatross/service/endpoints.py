@@ -439,7 +439,7 @@ def _line(service: Service, model: Model, event: Decision | Outcome) -> dict[str
 async def problem(request: Request, error: Exception) -> Response:
     """Answer what is refused."""
     if isinstance(error, HTTPException):
-        error = Problem(error.status_code, str(error.detail))
+        error = Problem(error.status_code, str(error.detail), allow=(error.headers or {}).get("Allow"))
     elif not isinstance(error, Problem):
         error = Problem(500, "an unexpected error: see the service's log")
     status, body = error.status, error.body

@@ -70,7 +70,7 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http" and scope["method"] == "POST":
+        if scope["type"] == "http":
             for pattern, key_scope, answer in self._hot:
                 found = pattern.fullmatch(scope["path"])
                 if found:
@@ -89,6 +89,8 @@ class Service:
     ) -> None:
         headers = dict(scope["headers"])
         try:
+            if scope["method"] != "POST":
+                raise Problem(405, "this path takes POST only", allow="POST")
             model = None if answer == self._reward else name
             key = headers.get(b"authorization", b"").decode("latin-1")
             self.keys.check(key, key_scope, model)

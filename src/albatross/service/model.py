@@ -186,7 +186,9 @@ class Model:
 
         `in_use` says whether a decision for a slot is open, in memory or on disk.
         """
-        encoded(self.settings.schema(), {}, [features])  # a schema of its own: what is absent here is not missing
+        encoded(
+            self.settings.schema(), {}, {"/features": features}
+        )  # a schema of its own: what is absent here is not missing
         if name in self.arms:
             if self.arms[name] != features:
                 self.happen("arm", {"name": name, "features": features, "slot": None}, group, ticket)
@@ -327,7 +329,7 @@ class Model:
         """Learn somebody else's decision with its reward."""
         if item.arm not in self.arms:
             raise invalid(f"there is no active arm {item.arm!r}", at="/arm")
-        action = encoded(self.features, item.context, [{**self.arms[item.arm], **item.features}])
+        action = encoded(self.features, item.context, {"/features": {**self.arms[item.arm], **item.features}})
         if self.learns_nothing:
             raise invalid("the model is frozen: it learns nothing")
         contexts, mask = self.bandits.contexts([item.arm], action)

@@ -11,7 +11,7 @@ import numpy as np
 from albatross.features import Features
 from albatross.service.problems import invalid
 from albatross.service.settings import LARGEST
-from albatross.service.wire import RankRequest
+from albatross.service.wire import RankRequest, escaped
 
 Offered = tuple[list[str], np.ndarray]  # eligible arms, and their features (n, d)
 
@@ -38,17 +38,30 @@ def offered(request: RankRequest, features: Features, known: Mapping[str, dict[s
             rows = rows[[place for place, arm in enumerate(named) if arm not in excluded]]
         return arms, rows
     given = request.arms if isinstance(request.arms, dict) else {}
-    records = [{**known[arm], **given.get(arm, {})} for arm in arms]
+    records = {f"/arms/{escaped(arm)}": {**known[arm], **given.get(arm, {})} for arm in arms}
     return arms, encoded(features, request.context, records)
 
 
-def encoded(features: Features, context: dict[str, Any], records: list[dict[str, Any]]) -> np.ndarray:
-    """Return features (n, d), rounded to float32: the policy sees exactly what the log holds."""
+def encoded(features: Features, context: dict[str, Any], records: Mapping[str, dict[str, Any]]) -> np.ndarray:
+    """Return features (n, d), rounded to float32: the policy sees exactly what the log holds.
+
+    Records are named by their places in the request, for whoever must find what is wrong there.
+    """
     try:
-        rows = features.encode(context, records)
+        return rounded(features.encode(context, list(records.values())))
     except ValueError as error:
-        raise invalid(str(error), at="/context" if "situation" in str(error) else "/arms") from None
-    return rounded(rows)
+        raise invalid(str(error), at=_wrong_place(features, context, records)) from None
+
+
+def _wrong_place(features: Features, context: dict[str, Any], records: Mapping[str, dict[str, Any]]) -> str:
+    """Return where the situation or a record is wrong by itself."""
+    schema = Features.from_dict(features.to_dict())  # one that counts nothing as missing
+    for place, situation, record in (("/context", context, {}), *((at, {}, each) for at, each in records.items())):
+        try:
+            rounded(schema.encode(situation, [record]))
+        except ValueError:
+            return place
+    return ""
 
 
 def from_base64(text: str, n: int, dim: int) -> np.ndarray:
@@ -60,12 +73,15 @@ def from_base64(text: str, n: int, dim: int) -> np.ndarray:
     if len(data) != 4 * n * dim:
         wanted = f"{n} arms of {dim} numbers of 4 bytes"
         raise invalid(f"features_b64 has {len(data)} bytes, but {wanted} are {4 * n * dim}", at="/features_b64")
-    return rounded(np.frombuffer(data, "<f4").reshape(n, dim))
+    try:
+        return rounded(np.frombuffer(data, "<f4").reshape(n, dim))
+    except ValueError as error:
+        raise invalid(str(error), at="/features_b64") from None
 
 
 def rounded(rows: np.ndarray) -> np.ndarray:
-    """Return numbers of float32 as float64, without -0.0; refuse what is not finite, or too large."""
+    """Return numbers of float32 as float64, without -0.0; refuse what is not finite, or too large: a ValueError."""
     with np.errstate(invalid="ignore"):
         if not (np.abs(rows) <= LARGEST).all():
-            raise invalid(f"features must be finite and at most {LARGEST:g} in size", at="/arms")
+            raise ValueError(f"features must be finite and at most {LARGEST:g} in size")
     return rows.astype(np.float32).astype(float) + 0.0

@@ -31,9 +31,11 @@ class ProblemBody(msgspec.Struct, omit_defaults=True, rename={"kind": "type"}):
 class Problem(Exception):
     """A request that is refused, with the sentence that the caller reads. Nothing has changed."""
 
-    def __init__(self, status: int, detail: str, *, at: str = "", retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, detail: str, *, at: str = "", retry_after: int | None = None, allow: str | None = None
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.at, self.retry_after = status, detail, at, retry_after
+        self.status, self.detail, self.at, self.retry_after, self.allow = status, detail, at, retry_after, allow
 
     @property
     def body(self) -> ProblemBody:
@@ -46,6 +48,8 @@ class Problem(Exception):
         found = [(b"content-type", MEDIA_TYPE.encode())]
         if self.retry_after is not None:
             found.append((b"retry-after", str(self.retry_after).encode()))
+        if self.allow is not None:
+            found.append((b"allow", self.allow.encode()))
         if self.status == HTTPStatus.UNAUTHORIZED:
             # A line each: browsers do not find the second scheme of one line, and would not ask for the key.
             found.append((b"www-authenticate", b"Bearer"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import Annotated, Any, Literal
 
@@ -245,6 +247,9 @@ def parse(body: bytes, kind: Any) -> Any:
         plain = msgspec.json.decode(body)
         n_keys = _n_keys(plain)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # not UTF-8 is not a DecodeError
+        at = _not_finite(body)
+        if at is not None:
+            raise invalid("numbers must be finite", at=at) from None
         raise Problem(400, f"the body is not JSON: {error}") from None
     # Every key has a colon. If a key were there twice, the last one would win in silence.
     if body.count(b":") != n_keys and _STRINGS.sub(b"", body).count(b":") != n_keys:
@@ -270,6 +275,32 @@ def _pointer(path: str) -> str:
     '/rewards/3/value'
     """
     return re.sub(r"[.\[]", "/", path).replace("]", "")
+
+
+def escaped(name: str) -> str:
+    """Return a name as a part of a JSON pointer.
+
+    >>> escaped("a/b~c")
+    'a~1b~0c'
+    """
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _not_finite(body: bytes) -> str | None:
+    """Return where a body that is refused has a NaN or a number beyond all floats, None if that is not why."""
+    try:
+        waiting = [("", json.loads(body))]  # takes both, where msgspec does not
+    except (ValueError, RecursionError):
+        return None
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{at}/{escaped(name)}", each) for name, each in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{at}/{place}", each) for place, each in enumerate(value)]
+        elif isinstance(value, float) and not math.isfinite(value):
+            return at
+    return None
 
 
 def _n_keys(plain: Any) -> int:
