@@ -113,3 +113,26 @@ def test_a_damaged_user_is_not_heard(tmp_path):
     assert bandits_elsewhere(served.engine.models["news"], store, set(), 100, 2**20).n_users == 9
     store.close()
     served.close()
+
+
+def test_a_look_that_arms_overtake_is_made_again_and_is_no_error(flock, monkeypatch, caplog):
+    rng, store = np.random.default_rng(4), flock.engine.store
+    for number in range(15):
+        visit(flock, f"user {number}", rng)
+    some_users = store.some_users
+
+    def overtaken(*given):
+        monkeypatch.undo()
+        answer = flock.call("PUT", "/v1/models/news/arms/dorf", {})
+        assert answer.status_code == 201
+        return some_users(*given)
+
+    monkeypatch.setattr(store, "some_users", overtaken)
+    visit(flock, "user 15", rng)  # the first look is at 16 rewards
+    while flock.engine._looking:
+        time.sleep(0.01)
+    assert "dorf" in flock.engine.models["news"].arms
+    assert store.happenings(None, ("population",)) == []
+    visit(flock, "user 16", rng)
+    assert len(looks(flock)) == 1
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -269,18 +269,19 @@ class Engine(HotUsers):
             self.spawn(self._look_now(model))
 
     async def _look_now(self, model: Model) -> None:
-        changed, epoch, slow = model.changed, self.writer.epoch, partial(self._loop.run_in_executor, self._slow)
+        slow, before = partial(self._loop.run_in_executor, self._slow), (model.changed, self.writer.epoch)
         try:
             if not model.is_counted:  # else a service that restarts often would never come to the next look
                 n = await slow(self.store.count_learnt, model.number, model.looked, model.began)
                 model.bandits.rewards, model.is_counted = model.bandits.rewards + n, True
-            if not model.bandits.look_is_due:
+            if not model.bandits.look_is_due or model.changed > self.committed:  # arms, and the log has others
                 return
             found = await slow(self._looked, model, set(model.hot))
-            if (model.changed, self.writer.epoch) == (changed, epoch):  # no arm came in between
+            if (model.changed, self.writer.epoch) == before:  # no arm came in between
                 await self.happen(model, lambda group, ticket: model.happen("population", found, group, ticket))
-        except Exception as error:  # the next reward tries again
-            log.error("a look at the population failed", extra={"detail": str(error), "model": model.name})
+        except Exception as error:  # the next command tries again
+            if (model.changed, self.writer.epoch) == before:
+                log.error("a look at the population failed", extra={"detail": str(error), "model": model.name})
         finally:
             self._looking.discard(model.number)
 
