@@ -186,7 +186,7 @@ class NoEngine:
         self._seq += 1
         return answer_to(request, self.identity.decision(self._id(0, self._seq)))
 
-    async def reward(self, name: str | None, item: Any) -> Any:
+    async def reward(self, name: str | None, item: Any, *, may: Any) -> Any:
         """Check the id, and answer."""
         from albatross.service.wire import RewardResult
 
