@@ -71,16 +71,22 @@ def level_and_rest(spread, dim):
 
 
 def with_arm(population: Population, dim: int, slot: int) -> Population:
-    """Return the population with a new arm in a slot, of which it is only known how the others are."""
+    """Return the population with a new arm in a slot, of which it is only known how the others are.
+
+    Its bias goes along with the average of the others as far as two of them go together. A covariance of `level` with
+    each of them may be impossible: users may all agree about one arm, while the others differ widely together.
+    """
     known = [k for k in range(len(population.mean)) if k != dim + slot]
     biases = known[dim:]
     level, rest = level_and_rest(population.spread[np.ix_(known, known)], dim)
+    with_average = population.spread[np.ix_(known, biases)].mean(axis=1)
+    along = level / with_average[dim:].mean() * with_average if level > 0.0 else np.zeros(len(known))
     p = max(len(population.mean), dim + slot + 1)
     mean, spread, doubt = np.empty(p), np.zeros((p, p)), np.empty((p, p))
     mean[known], new = population.mean[known], dim + slot
     mean[new] = population.mean[biases].mean()
     spread[np.ix_(known, known)] = population.spread[np.ix_(known, known)]
-    spread[biases, new] = spread[new, biases] = level
+    spread[known, new] = spread[new, known] = along
     spread[new, new] = level + rest
     doubt[np.ix_(known, known)] = population.doubt[np.ix_(known, known)]
     doubt[known, new] = doubt[new, known] = population.doubt[np.ix_(known, biases)].mean(axis=1)
