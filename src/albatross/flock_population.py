@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from typing import Any
 
@@ -12,13 +13,14 @@ from albatross.flock_crowd import BUCKETS, Audience, FlockCrowd
 from albatross.flock_reports import HISTORY, look_summary
 from albatross.flocking import hear_users
 from albatross.models.population import Population, first_population, prior_for_looks, prior_for_users, with_arm
-from albatross.models.population_looks import Heard, nothing_heard, renewed
+from albatross.models.population_looks import WEIGHT, Heard, nothing_heard, renewed
 from albatross.states import leaves, mapped
 
 _FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look, and their growth between looks
 STEPS = 2  # of EM, in a look
 BIASES = ("joint", "independent")
 _MANY_ARMS = 50  # from which on biases are independent unless the caller says otherwise
+_ROUNDING = 1e-6  # of a covariance: what a look leaves of the flat prior has lost ten digits
 
 
 class Common:
@@ -46,11 +48,15 @@ class Common:
         return self.rewards >= self.next_look
 
     def look(self, crowd: FlockCrowd, unit: float) -> None:
-        """Learn the population anew from all users."""
+        """Learn the population anew from all users. If that fails, the present one stays in use."""
         population = self.population
-        for _ in range(STEPS):
-            population = self.renewed(population, self.heard(population, crowd.audience()))
-        self.note(population, crowd, unit)
+        try:
+            for _ in range(STEPS):
+                population = self.renewed(population, self.heard(population, crowd.audience()))
+        except ValueError as error:  # one user must not stop the updates of all others
+            warnings.warn(f"the population stays as it is: {error}", stacklevel=2)
+        else:
+            self.note(population, crowd, unit)
         while self.is_due:
             self.next_look = max(_GROWTH * self.next_look, self.next_look + 1.0)
 
@@ -62,8 +68,17 @@ class Common:
         return heard
 
     def renewed(self, population: Population, heard: list[Heard]) -> Population:
-        """Return the next population, from what the users of all buckets said under this one."""
-        return Population(*renewed(population, self.dim, in_pairs(heard), self.biases == "independent"))
+        """Return the next population, from what the users of all buckets said under this one.
+
+        A ValueError says why there is none.
+        """
+        sums = in_pairs(heard)
+        if not all(np.isfinite(part).all() for part in sums):
+            raise ValueError("the contexts or the rewards of its users differ too much in size")
+        if not sums.counts[WEIGHT] > 0.0:
+            raise ValueError("no user has a reward to learn from")
+        following = Population(*renewed(population, self.dim, sums, self.biases == "independent"))
+        return checked_population(following, like=population)
 
     def note(self, population: Population, crowd: FlockCrowd, unit: float) -> None:
         """Use a population that was made by a look."""
@@ -96,13 +111,13 @@ class Common:
         common = cls(n_arms, dim, biases)
         for name in ("version", "rewards"):
             checks.whole(name, header[name], least=0)
+            checks.indices(name, np.array(header[name]), checks.MOST_ROUNDS)
         checks.positive("next_look", header["next_look"])
         shape = len(header["history"]), len(HISTORY)
-        common.history = checks.finite_array("history", np.reshape(header["history"], shape), shape).tolist()
+        common.history = _finite("history", np.reshape(header["history"], shape), shape).tolist()
         model = common.population
-        arrays = iter([saved.array(f"population/{name}", each.shape, each.dtype) for name, each in leaves(model)])
-        population: Population = mapped(lambda _: next(arrays), model)
-        check_population(population, like=model)
+        arrays = [saved.array(f"population/{name}", each.shape, each.dtype) for name, each in leaves(model)]
+        population = checked_population(Population(*arrays), like=model)
         common.rewards, common.next_look = header["rewards"], float(header["next_look"])
         common.use(population, header["version"])
         return common
@@ -131,7 +146,7 @@ def in_rows(heard: list[Heard]) -> np.ndarray:
 def from_rows(rows: Any, p: int) -> list[Heard]:
     """Return the sums of all buckets from rows that came from elsewhere; wrong ones raise a ValueError."""
     shapes = nothing_heard(p)
-    rows = checks.finite_array("heard", rows, (BUCKETS, sum(part.size for part in shapes)))
+    rows = _finite("heard", rows, (BUCKETS, sum(part.size for part in shapes)))
     cuts = np.cumsum([part.size for part in shapes])[:-1]
     return [
         Heard(*(part.reshape(shape.shape) for part, shape in zip(np.split(row, cuts), shapes, strict=True)))
@@ -139,13 +154,34 @@ def from_rows(rows: Any, p: int) -> list[Heard]:
     ]
 
 
-def check_population(population: Any, *, like: Population) -> None:
-    """Refuse what comes from elsewhere and is not a population of the same size: raise a ValueError."""
+def checked_population(population: Any, *, like: Population) -> Population:
+    """Return a population that came from elsewhere, as arrays of our own for compiled code.
+
+    What is not a population of the same size raises a ValueError.
+    """
     if not isinstance(population, Population):
         raise ValueError(f"population must be one that `shared` or `renew` returned, not {checks.shown(population)}")
-    for (name, array), (_, known) in zip(leaves(population), leaves(like), strict=True):
-        checks.finite_array(name, array, known.shape)
-    if not (population.noise > 0.0).all() or not (population.shares > 0.0).all():
+    named = zip(Population._fields, population, like, strict=True)
+    checked = Population(*(_finite(name, array, known.shape) for name, array, known in named))
+    if min(checked.noise.min(), checked.shares.min()) < 1.0 / checks.LARGEST:
         raise ValueError("noise and shares must be positive")
-    if not ((np.diag(population.spread) >= 0.0).all() and (np.diag(population.doubt) >= 0.0).all()):
-        raise ValueError("spread and doubt must be covariances")
+    if not (_is_covariance(checked.spread) and _is_covariance(checked.doubt)):
+        raise ValueError("spread and doubt must be covariances: symmetric, without negative eigenvalues")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(prior_for_users(checked).spread).all():
+            raise ValueError("doubt must be finite in units of the noise")
+    return checked
+
+
+def _finite(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a C-ordered copy; of rewards as large as allowed, squares are learnt."""
+    array = checks.real_array(name, value, shape).copy()
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers")
+    return array
+
+
+def _is_covariance(matrix: np.ndarray) -> bool:
+    scaled = matrix / (np.abs(matrix).max() or 1.0)
+    symmetric = np.abs(scaled - scaled.T).max() <= _ROUNDING
+    return bool(symmetric and np.linalg.eigvalsh(scaled)[0] >= -_ROUNDING)

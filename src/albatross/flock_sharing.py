@@ -9,7 +9,7 @@ import numpy as np
 
 from albatross.arms import Name
 from albatross.flock_crowd import BUCKETS
-from albatross.flock_population import Common, check_population, from_rows, in_rows
+from albatross.flock_population import Common, checked_population, from_rows, in_rows
 from albatross.models.population import Population
 from albatross.states import mapped
 from albatross.users import user_keys
@@ -35,7 +35,7 @@ class Sharing:
         give the sum to `renew`: whoever has which buckets, the next population is the same, bit for bit.
         """
         with self._lock:
-            check_population(population, like=self.shared)
+            population = checked_population(population, like=self.shared)
             audience = self._crowd.audience()
             audience = audience._replace(memory=mapped(np.copy, audience.memory))
         rows = self._common.heard(population, audience)  # it may take long, and users decide and learn meanwhile
@@ -43,13 +43,13 @@ class Sharing:
 
     def renew(self, population: Population, heard: np.ndarray) -> Population:
         """Return the next population, from what all users said under this one. A look takes two such steps."""
-        check_population(population, like=self.shared)
+        population = checked_population(population, like=self.shared)
         return self._common.renewed(population, from_rows(heard, len(population.mean)))
 
     def take_up(self, population: Population) -> None:
         """Use a population from outside. Users take it up at their next decisions."""
         with self._lock:
-            check_population(population, like=self.shared)
+            population = checked_population(population, like=self.shared)
             self._common.note(population, self._crowd, self._origin[0])
 
     def bucket(self, user: Name) -> int:
