@@ -13,7 +13,8 @@ from slow_population import SlowFlock
 from albatross import Flock, flock_population
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.flock_population import STEPS, in_pairs
-from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users
+from albatross.flock_rows import Header, in_bytes
+from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users, with_arm
 from albatross.models.population_looks import estimated_mean
 from albatross.models.user_rows import LIST
 
@@ -323,15 +324,178 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
 def test_populations_of_another_size_are_refused_before_compiled_code_sees_them(played):
     other, before = new_flock(arms=["sport"]).shared, _saved(played).getvalue()
     heard = played.hear(played.shared)
-    cut = played.shared._replace(spread=played.shared.spread[:2, :2])
-    for wrong in (other, cut, None, played.shared._replace(mean=np.full(5, np.nan))):
+    shared, lopsided = played.shared, np.triu(np.ones((5, 5)), 1)
+    cut = shared._replace(spread=shared.spread[:2, :2])
+    no_covariances = [shared._replace(spread=np.eye(5) + lopsided), shared._replace(doubt=9.0 - np.eye(5))]
+    no_numbers = [shared._replace(mean=np.full(5, np.nan)), shared._replace(noise=np.array([1e-320, 2.0]))]
+    for wrong in (other, cut, None, *no_covariances, *no_numbers):
         for call in (played.take_up, played.hear, lambda each: played.renew(each, heard)):
             with pytest.raises(ValueError, match=r"population|must"):
                 call(wrong)
     assert _saved(played).getvalue() == before
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        np.ndarray.tolist,
+        np.asfortranarray,
+        lambda array: array.astype(">f8"),
+        lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+        lambda array: np.frombuffer(array.tobytes()).reshape(array.shape),
+    ],
+    ids=["lists", "columns", "other-byte-order", "strides", "read-only"],
+)
+def test_a_population_arrives_whatever_way_its_arrays_were_sent(played, sent):
+    """Compiled code would read such arrays as if they lay in memory like ours."""
+    contexts, rows, heard = np.random.default_rng(5).standard_normal((2, 3, DIM)), [], []
+    for population in (played.shared, type(played.shared)(*map(sent, played.shared))):
+        flock = Flock.load(_saved(played))
+        heard.append(flock.hear(population))
+        flock.take_up(population)
+        rows.append(flock.select(["user 1", "newcomer"], contexts).scores)
+        assert np.array_equal(flock.renew(population, heard[-1].tolist()).mean, flock.renew(population, heard[0]).mean)
+    assert np.array_equal(*rows)
+    assert np.array_equal(*heard)
+
+
+def test_a_population_that_was_taken_up_is_the_flocks_own(played):
+    flock, population = Flock.load(_saved(played)), played.shared._replace(mean=np.zeros(5))
+    flock.take_up(population)
+    population.mean[:] = 7.0
+    assert not flock.shared.mean.any()
+
+
+def test_nothing_is_learnt_from_nobody():
+    flock = new_flock(users=["anna"], looks=False)
+    with pytest.raises(ValueError, match="no user has a reward to learn from"):
+        flock.renew(flock.shared, flock.hear(flock.shared))
+
+
+def test_one_user_cannot_take_the_population_from_all_others():
+    flock, rng, users = new_flock(), np.random.default_rng(1), [f"user {number}" for number in range(6)]
+
+    def batches(n, contexts=1.0, rewards=1.0):
+        for _ in range(n):
+            choices = flock.select(
+                users, rng.standard_normal((6, 3, DIM)) * np.repeat([contexts, 1.0], [1, 5])[:, None, None]
+            )
+            flock.update(choices, rng.standard_normal(6) * np.repeat([rewards, 1.0], [1, 5]))
+
+    batches(10)
+    batches(1, contexts=1e98)
+    batches(9)
+    batches(1, rewards=1e99)
+    with pytest.warns(UserWarning, match="the population stays as it is: .* differ too much in size"):
+        batches(19)
+    assert all(np.isfinite(each).all() for each in flock.shared)
+    assert flock.user("user 1").rewards == 40
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e60, 1e99])
+def test_rewards_of_any_allowed_size_can_be_saved_and_shared(size):
+    flock, rng = new_flock(), np.random.default_rng(1)
+    for _ in range(20):
+        choices = flock.select(["anna", "bob"], rng.standard_normal((2, 3, DIM)))
+        flock.update(choices, size * rng.standard_normal(2))
+    assert Flock.load(_saved(flock)).population() == flock.population()
+    flock.take_up(flock.renew(flock.shared, flock.hear(flock.shared)))
+
+
+# ------------------------------------------------------------------------------------------------- rows from elsewhere
+
+
+def changed_row(flock, user, **changes):
+    """The row of a user in which some arrays are others, with a checksum that is right."""
+    crowd = flock._crowd
+    kept = crowd.kept(crowd.users.slots([user]))
+    parts = {name: each for name, each in changes.items() if name in kept.data._fields}
+    kept = kept._replace(data=kept.data._replace(**parts), **{k: v for k, v in changes.items() if k not in parts})
+    arms = crowd.arms
+    return in_bytes(kept, Header(crowd.dim, len(arms.taken), arms.digest(len(arms.taken)), crowd.origin))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sides": np.array([[0.0, 0.0, 0.0, 0.0, 0.0, -60.0]])},
+        {"sides": np.full((1, 6), 1e150)},
+        {"triangles": np.full((1, 15), 1e150)},
+        {"triangles": np.full((1, 15), np.nan)},
+        {"decisions": np.array([2**31 - 1], np.int32)},
+        {"pending": np.array([[2**31 - 1, 0, 0]], np.int32)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_row_of_impossible_numbers_is_refused(played, changes):
+    before = _saved(played).getvalue()
+    with pytest.raises(ValueError, match=r"must|impossible"):
+        played.put("user 1", changed_row(played, "user 1", **changes))
+    assert _saved(played).getvalue() == before
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_what_cannot_be_a_posterior_is_made_anew(played, value):
+    flock, fresh = Flock.load(_saved(played)), Flock.load(_saved(played))
+    posteriors = Posterior(np.full((1, 5), value), np.full((1, 5, 5), value), np.full((1, 2), value))
+    flock.put("user 1", changed_row(flock, "user 1", posteriors=posteriors))
+    fresh.put("user 1", changed_row(flock, "user 1", version=np.array([-1])))
+    contexts = np.random.default_rng(5).standard_normal((1, 3, DIM))
+    assert np.array_equal(flock.select(["user 1"], contexts).scores, fresh.select(["user 1"], contexts).scores)
+
+
+def test_a_row_of_too_few_plays_does_not_spoil_the_file_of_all(played):
+    flock = Flock.load(_saved(played))
+    none = np.zeros(1, np.int64)
+    flock.put("user 1", changed_row(flock, "user 1", plays=none, looked=none, pending=np.zeros((1, 3), np.int32)))
+    flock._crowd.pending[:] = 0
+    for arm in ("sport", "art"):
+        flock.retire_arm(arm)
+        flock.add_arm(f"new {arm}")
+    assert Flock.load(_saved(flock)).users == flock.users
+
+
+@pytest.mark.parametrize("name", ["version", "rewards"])
+def test_numbers_that_cannot_be_counted_on_are_refused(played, name):
+    with np.load(_saved(played)) as arrays:
+        parts = dict(arrays)
+    header = json.loads(parts["header"].tobytes()) | {name: 2**63 - 1}
+    file = io.BytesIO()
+    np.savez(file, **(parts | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}))
+    file.seek(0)
+    with pytest.raises(UnreadableFile, match=f"{name} holds"):
+        Flock.load(file)
+
+
 # ------------------------------------------------------------------------------------------------------------- arms
+
+
+def test_the_population_is_possible_with_a_new_arm_though_users_agree_about_one_of_the_others():
+    flock, rng, users = new_flock(), np.random.default_rng(0), [f"user {number}" for number in range(200)]
+    tastes = 3.0 * rng.standard_normal(200)
+
+    def batches(n):
+        for _ in range(n):
+            arms = rng.choice(flock.arms, 200)
+            choices = flock.record(users, arms, rng.standard_normal((200, DIM)))
+            flock.update(choices, np.where(np.isin(arms, ARMS[:2]), tastes, 0.0) + 0.3 * rng.standard_normal(200))
+
+    batches(8)
+    flock.add_arm("science")
+    assert np.linalg.eigvalsh(flock.shared.spread)[0] > 0.0
+    assert np.linalg.eigvalsh(flock.shared.doubt)[0] > 0.0
+    flock.looks = False  # under this population, not the next one
+    batches(8)
+    assert (flock.select(users, np.ones((200, 4, DIM))).widths > 0.0).all()
+    assert all(np.isfinite(list(flock.user(user).bias_sds.values())).all() for user in users[:20])
+
+
+def test_a_new_arm_goes_along_with_the_others_as_they_do_with_each_other():
+    spread = 0.5 * np.eye(5)
+    spread[DIM:, DIM:] += 2.0
+    wide = with_arm(first_population(3, DIM)._replace(spread=spread), DIM, 3).spread
+    np.testing.assert_allclose(wide[DIM:, DIM:], 0.5 * np.eye(4) + 2.0, rtol=1e-14)
+    assert not wide[:DIM, DIM:].any()
 
 
 @pytest.mark.parametrize("change", [lambda flock: flock.add_arm("science"), lambda flock: flock.reset_arm("art")])

@@ -462,6 +462,45 @@ def test_a_malicious_row_is_refused_or_harmless(policy):
     assert fleet.row("anna") == row
 
 
+def test_a_row_cannot_spoil_the_file_of_all_users():
+    """Numbers below infinity, which a play makes infinite."""
+    fleet, rng = new_fleet(policies.Greedy()), np.random.default_rng(0)
+    play(fleet, rng, 10)
+    crowd = fleet._crowd
+    (slot,) = crowd.users.slots(["anna"])
+    crowd.rows.states.fit.root[slot] = 1e300
+    row = crowd.row("anna")
+    fleet.release(["anna"], pending=True)
+    fleet.put("anna", row)
+    with np.errstate(all="ignore"):
+        play(fleet, rng, 1, users=["anna"])
+    assert np.isinf(fleet._crowd.rows.states.fit.log_det).any()
+    loaded, contexts = pickle.loads(pickle.dumps(fleet)), np.ones((1, 3, D))
+    assert loaded.select(["bob"], contexts).scores.tolist() == fleet.select(["bob"], contexts).scores.tolist()
+
+
+def test_counts_that_would_run_over_are_refused():
+    fleet = new_fleet()
+    play(fleet, np.random.default_rng(0), 3)
+    row, before = fleet.row("anna"), pickle.dumps(fleet)
+    at = len(row) - 4 - fleet._crowd.layout.n_bytes + fleet._crowd.layout._decisions.start
+    with pytest.raises(ValueError, match="numbers of decisions"):
+        fleet.put("anna", with_checksum(row[:at] + (2**31 - 1).to_bytes(4, "little") + row[at + 4 :]))
+    assert pickle.dumps(fleet) == before
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("arms", None), ("arms", 5), ("arms", {"art": 1}), ("slots", np.ma.array([0], mask=[True])), ("slots", [0.5])],
+)
+def test_choices_of_another_form_are_refused_with_a_sentence(column, value):
+    fleet = new_fleet()
+    choices = fleet.select(["anna"], np.ones((1, 3, D)))
+    with pytest.raises(ValueError, match=f"unchanged result of this fleet's select: {column}"):
+        fleet.update(choices._replace(**{column: value}), [1.0])
+    fleet.update(choices, [1.0])
+
+
 # ----------------------------------------------------------------------------------- saving, forks, threads, failures
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import gc
 import io
 import json
 import os
@@ -408,6 +409,25 @@ def test_what_a_killed_save_left_is_removed_by_the_next_one_and_what_is_being_wr
         assert writing.wait(30) == 0
     names = sorted(each.name for each in tmp_path.iterdir())
     assert names == [".agent*-20240131", ".agent*-pipe.albatross-saving", "agent*"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of the zip file, which stays open
+def test_a_ctrl_c_while_saving_is_raised_as_such_and_the_old_file_stays(tmp_path, monkeypatch):
+    agent, path = played(LINTS), tmp_path / "agent"
+    agent.save(path)
+    before = path.read_bytes()
+
+    def ctrl_c(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("zipfile._ZipWriteFile.close", ctrl_c)  # then the zip file cannot be closed either
+        for target in (path, io.BytesIO()):
+            with pytest.raises(KeyboardInterrupt):
+                agent.save(target)
+        gc.collect()
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["agent"]
 
 
 def test_a_pipe_that_is_saved_to_stays_a_pipe(tmp_path):

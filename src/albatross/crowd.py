@@ -228,10 +228,11 @@ class Crowd:
         crowd = cls(recipe, NumberedUsers(n_users), known, None if secret is None else bytes.fromhex(secret))
         states = saved.state(recipe.parameters(n_slots), user, prefix="0", leading=(n_users,))
         pending = saved.array("state/1", (n_users, n_slots), np.int32)
-        checks.indices("pending", pending, np.iinfo(np.int32).max)
         decisions = np.zeros(n_users, np.int32)
         if "decisions" in saved:  # absent from files of version 0.1
             decisions = saved.array("decisions", (n_users,), np.int32)
+        for name, counts in (("pending", pending), ("decisions", decisions)):
+            checks.indices(name, counts, checks.MOST_DECISIONS)
         alone = crowd.layout.views(crowd._model)
         crowd.parameters, crowd.layout = recipe.parameters(n_slots), crowd._bytes.layout(n_slots)
         crowd._hold(crowd.layout.block(Rows(states, pending, decisions)), np.empty((n_users, 0), np.uint64))

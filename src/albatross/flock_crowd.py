@@ -10,7 +10,7 @@ import numpy as np
 from albatross import checks, saving
 from albatross.arms import Name, NumberedArms
 from albatross.flock_origin import common_origin
-from albatross.flock_rows import Header, Kept, check_kept, filled, from_bytes, in_bytes, room_for
+from albatross.flock_rows import Header, Kept, checked, filled, from_bytes, in_bytes, room_for
 from albatross.flocking import FlockState, put_back_users
 from albatross.models.population import Posterior
 from albatross.models.user_rows import (
@@ -201,11 +201,13 @@ class FlockCrowd:
         """Set one user, known or new, to a row."""
         kept, origin = self._from_bytes(row)
         _, slots, newcomers = self.users.listed([user])
-        self.origin[:] = origin
-        self.admit(newcomers)
+        before = self.origin.copy()
         try:
+            self.origin[:] = origin
+            self.admit(newcomers)
             self.keep(slots, kept)
         except BaseException:  # too little memory, or a Ctrl-C
+            self.origin[:] = before
             if newcomers:
                 self.users.release(newcomers)
             raise
@@ -266,8 +268,8 @@ class FlockCrowd:
             saved.array(f"state/{name}", array.shape, array.dtype)
             for name, array in leaves(self._room_for(len(slots), n_events, n_triangles))
         )
-        kept: Kept = mapped(lambda _: next(arrays), self._room_for(len(slots), n_events, n_triangles))
-        check_kept(kept, self.n_slots)
+        room = self._room_for(len(slots), n_events, n_triangles)
+        kept = checked(mapped(lambda _: next(arrays), room), self.n_slots)
         self.make_room(users=len(slots))
         self.keys[slots] = user_keys(self.users.names, self.secret)
         self.keep(slots, kept)

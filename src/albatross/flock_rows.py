@@ -11,12 +11,13 @@ import numpy as np
 
 from albatross import checks
 from albatross.flock_origin import check_origin
-from albatross.models.population import Posterior
+from albatross.models.population import NOISE, Posterior
 from albatross.models.user_rows import LIST, Packed
 from albatross.states import leaves, mapped
 
 _MAGIC = b"albatross flock row 1\n"  # with the version of the format
 _CHECKSUM = 4  # bytes
+_LARGEST = 4.0 * checks.LARGEST  # of a context or a reward, less the level and as arms come and go
 
 
 class Kept(NamedTuple):
@@ -108,17 +109,16 @@ def filled(room: Kept, body: bytes, n_arms: int) -> Kept:
         arrays.append(np.frombuffer(body, array.dtype, array.size, place).reshape(array.shape).copy())  # aligned
         place += array.nbytes
     rest = iter(arrays)
-    kept: Kept = mapped(lambda _: next(rest), room)
-    check_kept(kept, n_arms)
-    return kept
+    return checked(mapped(lambda _: next(rest), room), n_arms)
 
 
-def check_kept(kept: Kept, n_arms: int) -> None:
-    """Refuse users, read from elsewhere, whose numbers are impossible: raise a ValueError."""
+def checked(kept: Kept, n_arms: int) -> Kept:
+    """Return users, read from elsewhere; those whose numbers are impossible raise a ValueError.
+
+    Nobody can say whether a posterior is that of its user. One that cannot be a posterior is left out: their next
+    decision makes it anew.
+    """
     data = kept.data
-    for name, array in leaves(kept):
-        if array.dtype == float and not np.isfinite(array).all():
-            raise ValueError(f"{name} must hold finite numbers")
     if data.listed.view(np.uint8).max(initial=0) > 1:
         raise ValueError("listed must hold True and False")
     checks.indices("plays", data.plays, checks.MOST_ROUNDS)
@@ -127,7 +127,33 @@ def check_kept(kept: Kept, n_arms: int) -> None:
     if (~data.listed).sum() != len(data.sides):
         raise ValueError("listed must say who has a triangle")
     checks.indices("arms", data.arms, n_arms - 1)
+    # Larger than any play makes them, squares would overflow in the sums over all users.
+    largest = _LARGEST * np.sqrt(np.maximum(data.plays[~data.listed], 1.0))[:, None]
+    squares = data.sides[:, -1:]
+    for name, array, most in (
+        ("events", data.events, _LARGEST),
+        ("triangles", data.triangles, largest),
+        ("sides", data.sides[:, :-1], largest),
+        ("sides", squares, largest**2),
+    ):
+        if not (np.abs(array) <= most).all():
+            raise ValueError(f"{name} must hold finite numbers, no larger than its plays can make them")
+    if (squares < 0.0).any():
+        raise ValueError("sides must end in a sum of squares")
     if ((kept.looked < 0) | (kept.looked > data.plays)).any() or (kept.version < -1).any():
         raise ValueError("looked must be numbers of rewards, and version a number of a population")
     for name, array in (("pending", kept.pending), ("decisions", kept.decisions)):
-        checks.indices(name, array, np.iinfo(np.int32).max)
+        checks.indices(name, array, checks.MOST_DECISIONS)
+    impossible = ~_are_posteriors(kept.posteriors)
+    for _, array in leaves(kept.posteriors):
+        array[impossible] = 0.0
+    kept.version[np.flatnonzero(~data.listed)[impossible]] = -1
+    return kept
+
+
+def _are_posteriors(posteriors: Posterior) -> np.ndarray:
+    """Return which of some posteriors (A, ...) can be one."""
+    possible = np.ones(len(posteriors.mean), bool)
+    for _, array in leaves(posteriors):
+        possible &= (np.abs(array) <= _LARGEST**2).all(axis=tuple(range(1, array.ndim)))
+    return possible & (posteriors.scalars[:, NOISE] > 0.0)

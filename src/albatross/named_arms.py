@@ -105,9 +105,10 @@ class NamedArms(NumberedArms):
     def chosen(self, arms: Any, slots: Any) -> np.ndarray:
         """Return the checked slots (m,) of arms that were chosen, which may be retired by now."""
         names = arms.tolist() if isinstance(arms, np.ndarray) else arms
-        if slots is None:
+        if slots is None or not is_list(names):
             return self.slots(names)
-        if not (isinstance(slots, np.ndarray) and slots.dtype == np.int64 and slots.shape == (len(names),)):
+        slots = checks.numbers("slots", slots)
+        if slots.dtype != np.int64 or slots.shape != (len(names),):
             raise ValueError(f"slots must be {len(names)} whole numbers of 64 bits")
         found, n_slots = self._by_slot, self.n_slots
         for name, slot in zip(names, slots.tolist(), strict=True):

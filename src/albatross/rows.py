@@ -87,8 +87,8 @@ class Layout:
         floats, decisions = row[self._floats].view(np.float64), row[self._decisions].view(np.int32)
         if not self._needs_views and are_possible(floats, self._n_counts, decisions):
             return
-        if decisions.min() < 0:
-            raise ValueError("it must hold numbers of decisions, from 0 on")
+        if decisions.min() < 0 or decisions.max() > checks.MOST_DECISIONS:
+            raise ValueError(f"it must hold numbers of decisions, from 0 to {checks.MOST_DECISIONS}")
         states = self.views(row[None]).states
         for name, array in leaves(states):
             if self._is_ours:
@@ -100,14 +100,14 @@ class Layout:
 
 @compiled
 def are_possible(floats, n_counts, decisions):
-    """Return whether no float is infinite, the first ones are numbers of plays, and none of decisions is below 0."""
+    """Return whether no float is infinite, and the first ones and the decisions are possible counts."""
     wrong = 0
     for i in range(n_counts):
         wrong += not 0.0 <= floats[i] <= checks.MOST_ROUNDS
     for value in floats:
         wrong += abs(value) == np.inf
     for number in decisions:
-        wrong += number < 0
+        wrong += not 0 <= number <= checks.MOST_DECISIONS
     return wrong == 0
 
 

@@ -166,13 +166,13 @@ def write(target: Source, *, kind: str, header: dict[str, Any], arrays: dict[str
             _write_all(file, members)
     else:
         with replacing(Path(target)) as file:
-            np.savez(file, **members)
+            _zip(file, members)
 
 
 def _write_all(file: BinaryIO, members: Any) -> None:
     """Write to a file that may not be seekable and may accept only part of the data at once."""
     whole = io.BytesIO()
-    np.savez(whole, **members)
+    _zip(whole, members)
     left = whole.getbuffer()
     while left:
         written = file.write(left)
@@ -181,6 +181,15 @@ def _write_all(file: BinaryIO, members: Any) -> None:
         if written <= 0:
             raise OSError(f"the file accepts no more data: {len(left)} bytes are not written")
         left = left[written:]
+
+
+def _zip(file: BinaryIO, members: Any) -> None:
+    try:
+        np.savez(file, **members)
+    except ValueError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # after which the zip file could not be closed
+            raise error.__context__ from None
+        raise
 
 
 def _check_binary(file: Any, verb: str) -> None:
@@ -270,6 +279,10 @@ class Saved:
         state = mapped(lambda leaf: self.array(next(following), leading + leaf.shape, leaf.dtype), template)
         if all_ours(parameters):
             for name, array in leaves(state):
+                if leading and array.dtype.kind == "f" and not is_count(name):
+                    # Of one user, such as one whose row came from elsewhere: the others must be loaded. No policy plays
+                    # by NaN, and no loop runs without end.
+                    array[np.isinf(array)] = np.nan
                 check_numbers(name, array)
         check_state(parameters, state)
         return state

@@ -313,5 +313,5 @@ def without_arm(memory: Memory, dim: int, n_arms: int, arm: int, users: np.ndarr
         for row, reward in zip(rows, table[:, -1], strict=True):
             turn_in(memory.triangles[place], memory.sides[place], row, reward)
         memory.sides[place, p] += beyond
-        memory.plays[user] = plays - 1
+        memory.plays[user] = max(plays - 1, 0)  # of a row from elsewhere they may be too few
     return memory
