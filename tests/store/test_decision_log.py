@@ -189,6 +189,24 @@ def test_a_full_disk_costs_one_line_and_the_next_one_is_whole(tmp_path):
     assert [row["decision"] for row in rows(log.path)] == ["a", "c"]
 
 
+def test_a_file_that_is_no_journal_is_neither_written_to_nor_removed(tmp_path):
+    journal, other = tmp_path / "log.csv.unfinished", tmp_path / "other"
+    for text in ("my notes", "[]\n", '{"reward": 1}\n', "\0" * 20):
+        journal.write_text(text)
+        with pytest.raises(ValueError, match=r"log\.csv\.unfinished is not the journal of a log"):
+            LogWriter(tmp_path / "log.csv")
+        assert journal.read_text() == text
+    other.write_text("somebody's")
+    makers = [lambda: journal.symlink_to(other), lambda: journal.symlink_to(tmp_path / "nothing"), journal.mkdir]
+    for make in [*makers, lambda: os.mkfifo(journal)]:
+        journal.rmdir() if journal.is_dir() else journal.unlink()
+        make()
+        with pytest.raises(ValueError, match="not a regular file"):
+            LogWriter(tmp_path / "log.csv")
+    assert other.read_text() == "somebody's"
+    assert not (tmp_path / "nothing").exists()
+
+
 def test_two_writers_do_not_share_a_path(tmp_path):
     log = LogWriter(tmp_path / "log.csv")
     with pytest.raises(ValueError, match=r"log\.csv\.unfinished is being written by another LogWriter"):

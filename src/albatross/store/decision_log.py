@@ -31,6 +31,7 @@ from albatross.store.files import replacing, try_lock
 
 COLUMNS = ("decision", "user", "action", "eligible", "propensity", "reward", "contexts")
 _UNFINISHED = ".unfinished"
+_FIRST = b'{"decision": "'  # with which every event begins
 _MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")  # texts that tables take for missing values
 # Texts that tables take for numbers, and those among them that they give back as they are.
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
@@ -84,6 +85,7 @@ class LogWriter:
         if self.path.exists():
             raise ValueError(f"{self.path} exists already: give every log a new name")
         self._journal = journal_of(self.path)
+        _check_journal(self._journal)
         self._file = open(self._journal, "ab", buffering=0)  # noqa: SIM115
         if not try_lock(self._file):
             self._file.close()
@@ -179,6 +181,18 @@ class LogWriter:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _check_journal(journal: Path) -> None:
+    """Refuse to continue what is not a journal: it would be written to, and removed when the log is closed."""
+    if not os.path.lexists(journal):
+        return
+    if journal.is_symlink() or not journal.is_file():  # opening a pipe would wait for its reader
+        raise ValueError(f"{journal} is not a regular file: give the log another name")
+    with open(journal, "rb") as file:
+        start = file.read(len(_FIRST)).partition(b"\n")[0]
+    if not _FIRST.startswith(start):  # a killed writer may have written a part of it
+        raise ValueError(f"{journal} is not the journal of a log: give the log another name")
 
 
 def _is_list(value: Any) -> bool:
