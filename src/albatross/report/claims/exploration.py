@@ -11,6 +11,7 @@ from albatross.report.claims.engine import Measured, Reading, statement
 from albatross.report.claims.laboratory import FLAT, PANEL, shares, values_of
 from albatross.report.claims.measuring import Range, at_most, exact, proportion, slope
 from albatross.report.claims.scaling import exponent
+from albatross.report.wording import short
 from albatross.store.results import Stored
 
 # ------------------------------------------------------------------------------------ Lemmas 2 and 3, Remark 4, T_0
@@ -112,7 +113,7 @@ def first_phase_order(stored: Stored) -> list[Reading]:
         lengths = values_of(stored, "first-phase", reading)
         stated = (lengths.x * np.log(2.0 * lengths.x / _delta(stored))) ** 2
         limit = slope("", lengths.x, stated[None], at_most(math.inf)).value
-        name = f"{reading}, d from {lengths.x[0]:g} to {lengths.x[-1]:g}"
+        name = f"{reading}, d from {short(lengths.x[0])} to {short(lengths.x[-1])}"
         found = slope(name, lengths.x, lengths.matrix(), at_most(limit))
         return [exact(found.what, found.value, found.wanted)]
 

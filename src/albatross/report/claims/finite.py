@@ -19,12 +19,24 @@ def _gain(stored: Stored, inner: str, reading: str = "") -> list[Measured]:
     return [ratio("all features / ALB-Dim", full, alb, ABOVE_1)]
 
 
-def _near_oracle(stored: Stored, inner: str, reading: str = "") -> list[Measured]:
-    """ALB-Dim against the same inner policy that is given the map."""
+def _near_oracle(stored: Stored, inner: str, reading: str = "", *, late: bool = False) -> list[Measured]:
+    """ALB-Dim against the same inner policy that is given the map; `late`: in the second half of the rounds."""
     if "nested" not in stored:
         return []
-    alb, oracle = (stored.final("nested", f"{name}{reading}") for name in (f"alb-dim-{inner}", f"{inner}-oracle"))
+    names = f"alb-dim-{inner}{reading}", f"{inner}-oracle{reading}"
+    alb, oracle = (_late(stored, name) if late else stored.final("nested", name) for name in names)
     return [ratio("ALB-Dim / oracle", alb, oracle, at_most(2.0))]
+
+
+def _late(stored: Stored, policy: str) -> np.ndarray:
+    """Return a policy's regret in the second half of the rounds."""
+    rows = stored.table(
+        "nested",
+        "SELECT max_by(regret, round) - max_by(regret, round) FILTER (2 * round <= last) AS regret "
+        "FROM (SELECT *, max(round) OVER () AS last FROM curves) "
+        f"WHERE policy = '{policy}' GROUP BY trial ORDER BY trial",
+    )
+    return np.asarray(rows["regret"], dtype=float)
 
 
 @statement(
@@ -34,15 +46,15 @@ def _near_oracle(stored: Stored, inner: str, reading: str = "") -> list[Measured
     "rates matching the oracle.",
     place="Section 1; Section 5.3, discussion",
     proviso="of rates, with T_0 as in Equation (15), which is far longer than here",
-    quantity="regret of ALB-Dim / of SupLinRel given the map, SupLinRel inside",
-    criterion="matching: within a factor of 2",
-    take_away="Before it knows the map, ALB-Dim plays on all features, and each phase starts anew. The oracle does "
-    "neither.",
+    quantity="regret of ALB-Dim / of SupLinRel given the map, SupLinRel inside, second half of the rounds",
+    criterion="matching rates: within a factor of 2 when what Theorem 3 counts as a constant has been paid",
+    take_away="A map that the first test got wrong costs until the next one, and each phase starts anew. The oracle "
+    "pays for neither.",
 )
 def finite_arms(stored: Stored) -> list[Reading]:
     return [
-        Reading("default", _near_oracle(stored, "suplinrel"), _CHANGE),
-        Reading("Algorithm 3 to the letter", _near_oracle(stored, "suplinrel", "-literal")),
+        Reading("default", _near_oracle(stored, "suplinrel", late=True), _CHANGE),
+        Reading("Algorithm 3 to the letter", _near_oracle(stored, "suplinrel", "-literal", late=True)),
     ]
 
 

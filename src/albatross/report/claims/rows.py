@@ -9,7 +9,7 @@ import numpy as np
 
 from albatross.report.claims.engine import Measured, Reading, experiment, question
 from albatross.report.claims.measuring import ABOVE_1, deviation, mean, ratio, share
-from albatross.report.claims.rivals import switching
+from albatross.report.claims.rivals import BESIDE_OSOM, SCALED_CHANGE, SCALED_NAME, switching
 from albatross.report.figures.rated import SOURCES
 from albatross.store.results import Stored
 
@@ -127,20 +127,24 @@ def _ratio(what: str, pair: tuple[np.ndarray, np.ndarray], wanted: tuple[float, 
     place="Section 1.1",
     quantity="reward of ALB-Norm / of OSOM, which is a reconstruction; in how many draws OSOM switched to its complex "
     "model, and when (median)",
-    criterion="in both of its forms: as reconstructed, and with a test at the scale of OFUL+'s radii, which is ours",
+    criterion=BESIDE_OSOM,
     take_away="The paper's real-data panels do not show OSOM. Where it does not switch it is UCB, which does well if "
     "biases explain most of the ratings.",
 )
 def osom_rows(stored: Stored) -> list[Reading]:
-    def beside(policy: str, form: str) -> list[Reading]:
+    def beside(policy: str) -> list[Reading]:
         return _readings(
             _against(stored, policy),
             ABOVE_1,
             _ratio,
-            lambda source, mode: f"{form}{switching(stored, 'g', f'{policy}-{source}-{mode}')}",
+            lambda source, mode: switching(stored, "g", f"{policy}-{source}-{mode}"),
         )
 
-    return _together(beside("osom", ""), beside("osom-scaled", ", scaled test"))
+    scaled = [
+        each._replace(name=f"{each.name}, {SCALED_NAME}", change="; ".join(filter(None, (each.change, SCALED_CHANGE))))
+        for each in beside("osom-scaled")
+    ]
+    return [*beside("osom"), *scaled]
 
 
 @experiment(

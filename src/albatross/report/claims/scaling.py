@@ -19,6 +19,8 @@ _FLAT = 0.1  # an exponent up to this is called flat: regret grows by a quarter 
 # Where the theorems promise what these claims say; `theorem_conditions` measures whether it is so here.
 _THEOREM_1 = "T_1 as Theorem 1 requires: see theorem-conditions among our questions"
 _THEOREM_2 = "T_0 of Equation (1), as Theorem 2 requires: see theorem-conditions among our questions"
+_AT_MOST_LINEARLY = at_most(1.0)
+_LINEARLY = "linearly, said of an upper bound: an exponent of at most 1"
 _LIKE_THE_THEOREM = f"an upper bound: at most the exponent of the theorem's own curve, or {_FLAT:g} where that is flat"
 
 
@@ -66,12 +68,12 @@ def _below_theorem(stored: Stored, part: str, policy: str, name: str, number: in
     place="Section 1; abstract; Theorem 1",
     proviso=_THEOREM_1,
     quantity="exponent of the norm in the regret",
-    criterion=_LIKE_THE_THEOREM,
+    criterion=_LINEARLY,
     take_away="The bound grows with 1 + norm. Biases cost regret at every norm, so regret need not be in proportion to "
     "the norm.",
 )
 def with_norm(stored: Stored) -> list[Reading]:
-    return [norm.default(_below_theorem(stored, "norm", "alb-norm", "ALB-Norm", 1))]
+    return [norm.default(exponent(stored, "norm", "alb-norm", "ALB-Norm", _AT_MOST_LINEARLY))]
 
 
 @statement(
@@ -81,12 +83,12 @@ def with_norm(stored: Stored) -> list[Reading]:
     "with ‖θ*‖ ([osom])",
     place="Section 3.1; Remark 2",
     quantity="exponent of the norm in the regret",
-    criterion=_LIKE_THE_THEOREM,
+    criterion=_LINEARLY,
     take_away="If a policy that knows the norm pays no more for a long theta*, the norm says little about how hard a "
     "problem is.",
 )
 def oful_plus_with_norm(stored: Stored) -> list[Reading]:
-    return [norm.default(_below_theorem(stored, "norm", "oracle", "OFUL+ given the norm", 1))]
+    return [norm.default(exponent(stored, "norm", "oracle", "OFUL+ given the norm", _AT_MOST_LINEARLY))]
 
 
 @statement(
@@ -124,11 +126,11 @@ def oful_plus_with_bound(stored: Stored) -> list[Reading]:
     place="Section 1; abstract; Theorem 2",
     proviso=_THEOREM_2,
     quantity="exponent of d* in the regret",
-    criterion=_LIKE_THE_THEOREM,
+    criterion=_LINEARLY,
     take_away="Once the support is found, ALB-Dim is OFUL on d* coordinates.",
 )
 def with_sparsity(stored: Stored) -> list[Reading]:
-    return [Reading("default", _below_theorem(stored, "sparsity", "alb-dim", "ALB-Dim", 2), ball.CHANGE)]
+    return [Reading("default", exponent(stored, "sparsity", "alb-dim", "ALB-Dim", _AT_MOST_LINEARLY), ball.CHANGE)]
 
 
 @statement(

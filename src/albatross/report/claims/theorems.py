@@ -11,6 +11,7 @@ from albatross import bounds
 from albatross.report.claims.engine import Measured, Reading, question, statement
 from albatross.report.claims.laboratory import FLAT, PANEL, shares, values_of
 from albatross.report.claims.measuring import at_most, mean, proportion, slope
+from albatross.report.wording import short
 from albatross.store.results import Stored
 
 CENTRED = "contexts and rewards centred within arms"
@@ -142,7 +143,7 @@ def _exponents(stored: Stored, reading: str, parts: Sequence[str]) -> list[Measu
         x, regret = here.x, here.matrix()
         kept = slice(-2, None) if part == "rounds" else slice(None)  # late: theorem and linear regret differ in the end
         limit = max(slope("", x[kept], _curve(stored, part, x)[None, kept], at_most(1.0)).value, FLAT)
-        what = f"{names[part]} from {x[kept][0]:g} to {x[-1]:g}"
+        what = f"{names[part]} from {short(x[kept][0])} to {short(x[-1])}"
         found.append(slope(what, x[kept], regret[:, kept], at_most(limit)))
     return found
 
