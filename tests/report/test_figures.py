@@ -46,6 +46,12 @@ def test_the_same_table_gives_the_same_files(folder, tmp_path_factory):
         assert (again / "f" / name).read_bytes() == (folder / "f" / name).read_bytes()
 
 
+def test_missed_coordinates_are_drawn_on_a_scale_of_their_own(folder):
+    _, missed, false = panels.plots(Stored(folder), "f")
+    highest = [max(max(trace["y"]) for trace in plot.data) for plot in (missed, false)]
+    assert highest[0] <= 20 < highest[1]  # of 20 that matter, and of hundreds that do not
+
+
 def test_figures_that_are_up_to_date_are_not_drawn_again(folder):
     before = stamps(folder)
     panels.write_figures(Stored(folder))

@@ -46,7 +46,7 @@ CAPTIONS = {
     "simple": "Beyond the paper's figure: its Remark 3. Contexts say nothing about rewards. ALB-Norm does not know it, "
     "UCB ignores them. The remark's proviso is K > d.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
-    "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB.",
+    "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB; long dashes: Algorithm 3 to the letter.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
     "are given one bound that fits all users; ALB-Norm looks for each user's own.",
     "flock": "Beyond the paper's figure: users who learn from each other. A flock and one Albatross per user are given "

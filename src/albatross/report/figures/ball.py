@@ -19,7 +19,7 @@ from albatross.report.wording import trials
 
 LOOKS = {
     "alb-dim": Look("ALB-Dim", style.RED),
-    "alb-dim-inside": Look("ALB-Dim inside the ball, learning from all plays", style.ORANGE),
+    "alb-dim-inside": Look("ALB-Dim inside the ball", style.ORANGE),
     "oful": Look("OFUL on all coordinates", style.BLUE),
     "oracle": Look("oracle: OFUL given the support", style.GREEN),
     "sl-ucb": Look("SL-UCB, inside the ball", style.SKY, quiet=True),
@@ -110,18 +110,19 @@ def draw_refinement(content: Content) -> Figure:
 
 
 def refinement_plots(content: Content) -> list[plots.Plot]:
-    """Return plots of the active coordinates by phase, and of those missed or wrongly active."""
+    """Return plots of the active coordinates by phase, of those missed, and of those wrongly active."""
     rows = content.rows
     sizes: list[dict[str, Any]] = []
-    mistakes: list[dict[str, Any]] = []
+    missed: list[dict[str, Any]] = []
+    false: list[dict[str, Any]] = []
     of_dims = groups(rows, "policy", "dim")
     for position, dim in enumerate(dim for policy, dim in of_dims if policy == "alb-dim"):
         look: dict[str, Any] = {"colour": style.SERIES[position % len(style.SERIES)], "markers": True}
         for policy, column, target, what, dash in (
             ("alb-dim", "support_size", sizes, "", "solid"),
-            ("alb-dim", "missed", mistakes, "missed, ", "solid"),
-            ("alb-dim", "false", mistakes, "false, ", "dash"),
-            ("monotone", "missed", mistakes, f"{_ABLATION}, ", "dot"),
+            ("alb-dim", "missed", missed, "", "solid"),
+            ("monotone", "missed", missed, "monotone ablation, ", "dot"),
+            ("alb-dim", "false", false, "", "solid"),
         ):
             values = matrix(rows, of_dims[policy, dim], "trial", "phase", column)
             target += plots.band(np.arange(values.shape[1]), values, name=f"{what}d = {dim}", dash=dash, **look)
@@ -132,7 +133,8 @@ def refinement_plots(content: Content) -> list[plots.Plot]:
         plots.Plot(
             "Active coordinates", sizes, plots.layout(phase, plots.log_axis("coordinates", rows["support_size"]))
         ),
-        plots.Plot("Missed and false coordinates", mistakes, plots.layout(phase, plots.axis("coordinates"))),
+        plots.Plot("True coordinates that are missed", missed, plots.layout(phase, plots.axis("coordinates"))),
+        plots.Plot("Active by mistake", false, plots.layout(phase, plots.axis("coordinates"))),
     ]
 
 

@@ -150,7 +150,7 @@ def flock_plots(content: Content) -> list[plots.Plot]:
     line = {"type": "scatter", "mode": "lines", "name": alone.label, "x": [1.0] * len(words), "y": words}
     shares.append({**line, "line": {"color": alone.colour, "width": 2}})
     every = [value for trace in shares for value in trace["x"]]
-    x = plots.log_axis("regret / regret of users who learn alone", every)
+    x = plots.log_axis("regret / alone", every)  # a longer title does not fit beside the names
     found.append(plots.Plot("Whom it helps", shares, plots.layout(x, plots.axis(""))))
 
     norms, norms_found, kinds = readers(content)

@@ -60,7 +60,8 @@ def draw_regret(content: Content) -> Figure:
         shown = _THREE if "ucb" in looks else looks
         axes.set_ylim(0, 1.6 * max(curves[name][:, -1].mean() for name in shown))
         axes.set_title(f"norm {settings['theta_norm']:g}, b_1 = {settings['norm_bound']:g}: {title}")
-        style.explain_band(axes, content.trials, loc="upper left")
+        small = {"ncols": 2, "fontsize": 6.2, "handlelength": 1.5, "columnspacing": 0.8}
+        style.explain_band(axes, content.trials, loc="upper left", **(small if "ucb" in looks else {}))
     return figure
 
 

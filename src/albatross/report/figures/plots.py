@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from albatross.report.figures.style import Look
 
@@ -30,12 +31,14 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
-    """Label powers of ten; also 2 and 5 if they are few, and only every third if they are many.
+    """Label powers of ten; also 2 and 5 if they are few, only every third if they are many, and round numbers if none.
 
     >>> log_axis("d", [50, 400])["ticktext"]
     ['50', '100', '200', '500']
     >>> log_axis("round", [400, 5e13])["ticktext"]
     ['1k', '1M', '1B', '1T']
+    >>> log_axis("regret", [3510, 3790])["ticktext"]
+    ['3.5k', '3.6k', '3.7k', '3.8k']
     """
     found = np.asarray(values, dtype=float)
     found = found[np.isfinite(found) & (found > 0.0)]
@@ -45,10 +48,12 @@ def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
     powers = range(every * math.floor(math.log10(low) / every - 1), math.ceil(math.log10(high)) + 2, every)
     ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [tick for tick in ticks if low / 1.3 <= tick <= 1.3 * high]
-    return axis(title, type="log", tickvals=inside, ticktext=[_in_words(tick) for tick in inside], **more)
+    if not any(low <= tick <= high for tick in inside):
+        inside = [float(tick) for tick in MaxNLocator(nbins=4, steps=(1, 2, 5, 10)).tick_values(low, high)]
+    return axis(title, type="log", tickvals=inside, ticktext=[in_words(tick) for tick in inside], **more)
 
 
-def _in_words(value: float) -> str:
+def in_words(value: float) -> str:
     """Return a tick's label: 0.1, 500, 20k, 5M."""
     for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value >= size:

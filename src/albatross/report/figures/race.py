@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from albatross.report.figures import plots, style
 from albatross.report.figures.plots import Plot
@@ -34,6 +35,9 @@ def draw(families: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
                 color=colour,
             )
         axes.set_xscale("log")
+        if max(line["worst_interval"][1] for line in lines) < 10.0:
+            style.plain_log_ticks(axes.xaxis)
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(0.9, 3.0 * max(line["worst_interval"][1] for line in lines))
         axes.axvline(1.0, color="#555555", linewidth=0.8)
         axes.set_yticks(range(len(lines)), [with_given(line) for line in reversed(lines)])

@@ -83,8 +83,9 @@ def thousands(axis: Any) -> None:
 
 
 def plain_log_ticks(axis: Any) -> None:
-    """Label a log axis at 1, 2 and 5 times the powers of ten, with plain numbers."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    """Label a log axis at powers of ten, and at 2 and 5 times them if they are few, with plain numbers."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e4 * low else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 10.0 else f"{value:g}"))
 
 

@@ -53,8 +53,8 @@ def views(content: Content) -> list[View]:
         *(
             View(f"start-bound-{kind}", title, x, "share of draws", False, True, 1.0 - start["delta"], "promised")
             for kind, title, x in (
-                ("pairs", "b_1 is at least the norm: number of pairs", "pairs per feature"),
-                ("spreads", "b_1 is at least the norm: size of contexts", "rho_min"),
+                ("pairs", "b_1 is at least the norm, by pairs", "pairs per feature"),
+                ("spreads", "b_1 is at least the norm, by contexts", "rho_min"),
             )
         ),
         View(
@@ -109,9 +109,9 @@ def draw(content: Content) -> Figure:
             axes.set_yscale("log")
             style.plain_log_ticks(axes.yaxis)
             at = np.unique(np.concatenate([np.empty(0), *(x for x, _ in found.values())]))
-            axes.set_xticks(at, [f"{each:.2g}" if each < 1e4 else f"{each:.1e}" for each in at])
+            axes.set_xticks(at, [plots.in_words(float(f"{each:.3g}")) for each in at])
             axes.minorticks_off()
-        axes.margins(y=0.25)  # room for the legend
+        axes.margins(y=0.4)  # room for the legend
         axes.set(xlabel=view.x, ylabel=view.y)
         axes.set_title(view.title, fontsize=9)
         axes.legend()

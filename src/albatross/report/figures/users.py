@@ -42,7 +42,7 @@ def draw(content: Content) -> Figure:
     left.set_ylabel("regret of the user")
     left.set_title("What a user costs")
     title = f"dots: {len(norms):,} users, lines: means"
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6, title=title)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, title=title)
     style.thousands(left.yaxis)
     norms, estimates = (rows[name][chosen["alb-norm"]] for name in ("norm", "norm_bound"))
     right.plot(norms, estimates, ".", color=style.RED, markersize=3, alpha=0.5, markeredgewidth=0)
