@@ -80,7 +80,7 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def standing_rows(lines: list[Standing]) -> list[tuple[str, ...]]:
-    """Return columns policy, what it is given, the worst problem, the ratio there, the geometric mean, and intervals."""
+    """Return columns policy, what it is given, its worst problem, the ratio there, the mean ratio, and intervals."""
     return [
         (
             line.name,
