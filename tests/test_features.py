@@ -336,3 +336,12 @@ def test_a_number_too_large_is_named_although_a_hashed_category_holds_a_larger_o
 def test_a_number_of_numpy_that_is_infinite_is_refused_in_words():
     with pytest.raises(ValueError, match=r"n must be a number of at most 1e\+100 in size, not .*inf"):
         Features({"n": Number()}).encode(None, [{"n": np.float32("inf")}])
+
+
+def test_schemas_that_order_coordinates_differently_differ():
+    schema = {"age": Number(of="situation"), "topic": Category(values=["sport", "art"])}
+    features, turned = Features(schema), Features(dict(reversed(schema.items())))
+    assert features.names != turned.names
+    assert features != turned
+    assert features == Features(dict(schema))
+    assert hash(features) == hash(Features(dict(schema)))

@@ -177,12 +177,14 @@ def test_what_does_not_fit_is_one_line(shop, monkeypatch, change, options, messa
 def test_an_agent_is_evaluated_on_contexts_of_its_own_features_only(shop):
     features = Features.read(shop / "features.toml")
     other = Features({**features.schema}, products=[("device", "topic")])  # as many features, in another order
-    for name, given in (("own", {"features": features}), ("other", {"features": other}), ("none", {"dim": 8})):
+    turned = Features(dict(reversed(features.schema.items())), products=features.products)
+    agents = {"own": {"features": features}, "other": {"features": other}, "none": {"dim": 8}}
+    for name, given in {**agents, "turned": {"features": turned}}.items():
         Agent(policies.Greedy(), arms=["a1", "a2", "a3", "a4"], floor=0.1, **given).save(shop / f"{name}.alb")
     done = evaluated(shop, "--agent", shop / "own.alb")
     assert done.exit_code == 0, done.output
     assert "own.alb" in table(done.output)
-    for name, has in (("other", "other features"), ("none", "no features")):
+    for name, has in (("other", "other features"), ("turned", "other features"), ("none", "no features")):
         done = evaluated(shop, "--agent", shop / f"{name}.alb")
         assert done.exit_code == 1
         assert f"contexts are made as in features.toml, but {name}.alb has {has}: give the schema" in done.output

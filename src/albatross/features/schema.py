@@ -102,10 +102,15 @@ class Features:
         return f"Features({self.schema}, products={list(self.products)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Features) and (self.schema, self.products) == (other.schema, other.products)
+        return isinstance(other, Features) and self._ordered == other._ordered
 
     def __hash__(self) -> int:
-        return hash((tuple(self.schema.items()), self.products))
+        return hash(self._ordered)
+
+    @property
+    def _ordered(self) -> tuple[Any, ...]:
+        """What a schema is: the order of its features, which is that of the coordinates, too."""
+        return tuple(self.schema.items()), self.products
 
     # ------------------------------------------------------------------------------------------------------- encoding
 
