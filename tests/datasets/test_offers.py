@@ -97,6 +97,8 @@ def test_contexts_are_those_of_the_eligible_actions_in_their_order(tmp_path):
             r"log\.csv, line 5: action is 'red', which is not among the eligible arms \['blue', 'green'\]",
         ),
         (HEAD, [*ROWS, "red,1,0.5,red|red,ann,1"], r"log\.csv, line 5: eligible lists an arm twice"),
+        (HEAD, [*ROWS, "red,1,0.5,red|blue|,ann,1"], r"line 5: eligible is \['red', 'blue', ''\], not a list of names"),
+        (HEAD, [*ROWS, "red,1,0.5,red|NA,ann,1"], r"line 5: eligible is \['red', 'NA'\], not a list of names"),
         (
             HEAD,
             [*ROWS, 'red,1,0.5,"[""red"", 0.5]",ann,1'],
@@ -130,3 +132,32 @@ def test_eligible_actions_that_the_items_do_not_know_are_refused(tmp_path):
     items = put(tmp_path, "action,price\nred,1\nblue,2\n", "items.csv")
     with pytest.raises(ValueError, match=r"line 3: arm 'green' in eligible is unknown: the actions are \['blue', 'red"):
         read_log(log_of(tmp_path, *ROWS), items=items)
+
+
+def test_blanks_around_names_are_no_part_of_them(tmp_path):
+    rows = ['red,1,0.5,"[""red"", "" blue""]",ann,1', "blue,0,0.5,red | blue,ann,2"]
+    log = read_log(log_of(tmp_path, *rows))
+    assert (log.action_names, log.eligible.tolist()) == (("blue", "red"), [[True, True]] * 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*dropped 1 of 3 rows. 1 without a user")
+def test_users_of_a_data_frame_with_gaps_are_whole_numbers(tmp_path):
+    query = """SELECT * FROM (VALUES ('a', 1, 1, 7.0::DOUBLE), ('b', 1, 1, 12), ('a', 0, 1, NULL))
+        AS log(action, reward, propensity, "user")"""
+    duckdb.execute(f"COPY ({query}) TO '{tmp_path / 'log.parquet'}' (FORMAT parquet)")
+    assert read_log(tmp_path / "log.parquet").users.tolist() == ["7", "12"]
+
+
+def test_an_open_bandit_log_may_say_what_was_offered_and_to_whom(tmp_path):
+    head = "item_id,click,propensity_score,user_feature_0,eligible,user,contexts\n"
+    rows = ['0,1,0.5,x,0|1,ann,"[[1], [2]]"', '1,0,1,y,1,bob,"[[3]]"', '1,0,0.5,x,1|0,ann,"[[2], [1]]"']
+    put(tmp_path, "item_id,price\n0,1\n1,2\n", "item_context.csv")  # beside the log: the contexts take its place
+    log = read_log(log_of(tmp_path, *rows, head=head))
+    assert log.eligible.tolist() == [[True, True], [False, True], [True, True]]
+    assert log.users.tolist() == ["ann", "bob", "ann"]
+    assert log.contexts[[0, 1, 2]][:, 1].tolist() == [[2.0], [3.0], [2.0]]
+    assert log.feature_names == ()
+    without = [row.partition(',"')[0] for row in rows]
+    log = read_log(log_of(tmp_path, *without, head=head.replace(",contexts", "")))
+    assert (log.contexts, log.feature_names, log.action_feature_names) == (None, ("user_feature_0=y",), ("price",))
+    assert log.eligible.tolist() == [[True, True], [False, True], [True, True]]

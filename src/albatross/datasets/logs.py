@@ -13,7 +13,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.datasets.log_actions import Actions, Encoder, indicators, known_actions, listed
-from albatross.datasets.offers import SPECIAL, eligible_mask, offers, read_contexts, read_eligible, read_users
+from albatross.datasets.offers import SPECIAL, Lists, eligible_mask, offers, read_contexts, read_eligible, read_users
 from albatross.datasets.tables import UNNAMED, Table
 from albatross.environments.log_contexts import Encoded, Offers
 from albatross.store.decision_log import is_journal, journal_of, write_table
@@ -112,18 +112,10 @@ def _plain(table: Table, encode: Encoder | None, items: str | os.PathLike[str] |
             f"{table.name} has no column {' or '.join(map(repr, absent))}: a log needs {', '.join(_PLAIN)} "
             f"(or {', '.join(_OPEN_BANDIT)}), this file has {listed(table.names)}"
         )
-    named, given = read_eligible(table), read_contexts(table)
-    if given is not None and (encode is not None or items is not None):
-        raise ValueError(
-            f"{table.name} has a column 'contexts' with the features of every offered action: it takes no schema and "
-            "no items"
-        )
+    named, given = read_eligible(table), _read_contexts(table, encode, items)
     known = known_actions(table, "action", items, n_actions, encode, named)
-    codes = {name: code for code, name in enumerate(known.names)}
-    mask = None if named is None else eligible_mask(table, named, codes, known.codes)
-    contexts = known.contexts if given is None else offers(table, given, named, codes)
     numeric: list[str] = []
-    if contexts is None:
+    if given is None and encode is None:
         others = [name for name in table.names if name not in (*_PLAIN, *SPECIAL)]
         named_columns = [name for name in others if not name.startswith(UNNAMED)]  # one without a name is a row index
         numeric, texts = table.numeric_and_text(named_columns)
@@ -131,20 +123,21 @@ def _plain(table: Table, encode: Encoder | None, items: str | os.PathLike[str] |
             left_out = f"left out {len(texts)} column(s) without numbers: {listed(texts)}"
             warnings.warn(f"{table.name}: {left_out}", stacklevel=4)
     log = _gathered(table, _PLAIN, known, table.numbers(numeric), numeric)
-    log = log._replace(eligible=mask, users=read_users(table), contexts=contexts)
-    return checked(log, name=table.name, place=table.place)
+    return checked(_with_offers(log, table, known, named, given), name=table.name, place=table.place)
 
 
 def _open_bandit(
     table: Table, encode: Encoder | None, items: str | os.PathLike[str] | None, n_actions: int | None
 ) -> Log:
-    if items is None:
+    named, given = read_eligible(table), _read_contexts(table, encode, items)
+    if items is None and given is None:
         beside = table.path.parent / "item_context.csv"
         items = beside if beside.exists() else None
     n_affinities = sum(name.startswith(_AFFINITY) for name in table.names)  # one per action
     n_known = n_actions or (n_affinities or None if items is None else None)
-    known = known_actions(table, "item_id", items, n_known, encode)
-    columns = [name for name in table.names if name.startswith(_USER)] if encode is None else []
+    known = known_actions(table, "item_id", items, n_known, encode, named)
+    has_features = given is None and encode is None
+    columns = [name for name in table.names if has_features and name.startswith(_USER)]
     features, names = indicators(table, columns)
     positions = None
     if "position" in table.names:
@@ -152,8 +145,30 @@ def _open_bandit(
         positions -= np.nanmin(positions, initial=1.0) >= 1.0  # the data set counts from 1, its pipeline from 0
     order = table.order("timestamp") if "timestamp" in table.names else None
     log = _gathered(table, _OPEN_BANDIT, known, features, names)
-    log = log._replace(positions=positions, contexts=known.contexts)
+    log = _with_offers(log, table, known, named, given)._replace(positions=positions)
     return checked(log, name=table.name, place=table.place, order=order)
+
+
+def _read_contexts(table: Table, encode: Encoder | None, items: str | os.PathLike[str] | None) -> Lists | None:
+    given = read_contexts(table)
+    if given is not None and (encode is not None or items is not None):
+        raise ValueError(
+            f"{table.name} has a column 'contexts' with the features of every offered action: it takes no schema and "
+            "no items"
+        )
+    return given
+
+
+def _with_offers(
+    log: Log, table: Table, known: Actions, named: Sequence[list[str] | None] | None, given: Lists | None
+) -> Log:
+    """Return the log with its optional columns: eligible actions, contexts and users."""
+    codes = {name: code for code, name in enumerate(known.names)}
+    return log._replace(
+        eligible=None if named is None else eligible_mask(table, named, codes, known.codes),
+        contexts=known.contexts if given is None else offers(table, given, named, codes),
+        users=read_users(table),
+    )
 
 
 def _gathered(

@@ -9,7 +9,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.checks import shown
-from albatross.datasets.tables import Table
+from albatross.datasets.tables import MISSING, Table
 from albatross.environments.log_contexts import Offers
 
 ELIGIBLE, CONTEXTS, USER = "eligible", "contexts", "user"
@@ -26,12 +26,21 @@ def read_eligible(table: Table) -> list[list[str] | None] | None:
         return None
     named: list[list[str] | None] = []
     for row, arms in enumerate(lists):
-        if arms is not None and not all(isinstance(arm, str | int) and not isinstance(arm, bool) for arm in arms):
+        if arms is None:
+            named.append(None)
+            continue
+        if not all(map(_is_name, arms)):
             raise ValueError(f"{table.place(row)}: eligible is {shown(arms)}, not a list of names of arms")
-        named.append(None if arms is None else list(map(str, arms)))
-        if arms is not None and len(set(named[-1] or ())) < len(arms):
+        names = [str(arm).strip() for arm in arms]  # as those of the actions
+        if len(set(names)) < len(names):
             raise ValueError(f"{table.place(row)}: eligible lists an arm twice: {shown(arms)}")
+        named.append(names)
     return named
+
+
+def _is_name(arm: Any) -> bool:
+    """Return whether an action can have this name; that of a missing value, as after the last | of a|b|, is none."""
+    return isinstance(arm, str | int) and not isinstance(arm, bool) and str(arm).strip() not in MISSING
 
 
 def eligible_mask(
@@ -94,8 +103,8 @@ def read_users(table: Table) -> np.ndarray | None:
     """Return the users (n,) as texts, None where missing; None if there is no such column or it is empty."""
     if USER not in table.names:
         return None
-    users = table.texts(USER)
-    return None if all(user is None for user in users) else users
+    names, places = table.labels(USER)  # 7.0, as data frames write 7 if a value is missing, is 7
+    return np.array([*map(str, names), None], dtype=object)[places] if len(names) else None
 
 
 def _read_lists(table: Table, name: str) -> Lists | None:

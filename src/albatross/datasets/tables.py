@@ -25,7 +25,7 @@ from albatross.queries import ctrl_c, exact_pattern
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
 _MOST_COLUMNS = 10_000  # take half a minute and 2 GB, even with few rows
 _MOST_CELLS = 2**30  # 8 GB of floats
-_MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")
+MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")
 # DuckDB drops a field too many without an error if it is one of its NULL strings: no text of a file is one.
 _NO_VALUE = "\x1e no value \x1e"
 _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)")
@@ -421,7 +421,7 @@ def _listed(template: str, n_columns: int) -> str:
 
 def _present(text: str) -> str:
     """SQL for a text, NULL where it stands for a missing value."""
-    return f"CASE WHEN {text} NOT IN ({', '.join(map(_literal, _MISSING))}) THEN {text} END"
+    return f"CASE WHEN {text} NOT IN ({', '.join(map(_literal, MISSING))}) THEN {text} END"
 
 
 def _typed_value(column: str, kind: str) -> str:
