@@ -34,6 +34,12 @@ def bars(monkeypatch):
     return seen
 
 
+def test_no_bar_is_drawn_where_there_are_no_standard_streams(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)  # as in a program without a console
+    found = evaluation.evaluate({"uniform": np.full((N, 3), 1 / 3)}, LOG)
+    assert found["uniform"].ips.value == pytest.approx(LOG.rewards.mean())
+
+
 def test_every_choice_and_every_row_learnt_is_a_step_so_that_the_time_left_is_right(bars):
     named = {"draws": policies.LinTS(), "draws nothing": policies.UCB()}
     evaluation.evaluate(named, LOG, folds=3, trials=2, draws=10)

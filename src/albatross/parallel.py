@@ -57,7 +57,7 @@ def without_bars() -> Iterator[None]:
 def progress_bar(total: int, wanted: bool | None) -> Iterator[Any]:
     """Yield a function of the number of rounds done; draw a bar if one is wanted and rich is installed."""
     if wanted is None:
-        wanted = _BARS.get() and sys.stderr.isatty()
+        wanted = _BARS.get() and sys.stderr is not None and sys.stderr.isatty()
     if wanted:
         try:
             from rich.console import Console

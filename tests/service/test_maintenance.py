@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from serving_tests import NEWS, Served
 
+from albatross import LogWriter
 from albatross.cli.commands import albatross
 from albatross.datasets import read_log
 from albatross.service.exporting import export
@@ -68,6 +71,100 @@ def test_an_export_is_a_log_that_can_be_evaluated(tmp_path, policy):
     assert ((log.propensities > 0.0) & (log.propensities <= 1.0)).all()
     code, output = run("evaluate", path, "--policies", "uniform")
     assert code == 0, output
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C in the midst of it."""
+
+
+def test_an_export_is_there_once_it_is_whole(tmp_path):
+    served, path = lived(tmp_path / "service"), tmp_path / "log.csv"
+
+    def stop(n):
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        export(served.engine.store, "news", path, stop)
+    assert [each.name for each in tmp_path.iterdir()] == ["service"]
+    # What another writer has begun under this name is neither taken up nor lost.
+    other = tmp_path / "log.csv.unfinished"
+    with LogWriter(path) as log:
+        log.write_decision("other", action="x", eligible=["x"], propensity=1.0)
+        log.pause()
+    before = other.read_bytes()
+    assert export(served.engine.store, "news", path) == 180
+    assert other.read_bytes() == before
+    assert "other" not in path.read_text()
+    with pytest.raises(ValueError, match="exists already"):
+        export(served.engine.store, "news", path)
+    served.close()
+
+
+def test_a_backup_is_there_once_it_is_whole_and_nobody_else_may_read_it(tmp_path):
+    resource = pytest.importorskip("resource")
+    served, path = lived(tmp_path / "service"), tmp_path / "copy.db"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"copy\.db cannot be written .*: see that there is room"):
+            served.engine.store.backup(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [each.name for each in tmp_path.iterdir()] == ["service"]
+    served.engine.store.backup(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    served.close()
+
+
+@pytest.mark.parametrize("command", ["backup", "export"])
+def test_a_target_in_a_folder_that_is_not_there_is_refused(tmp_path, command):
+    lived(tmp_path).close()
+    model = ["news"] * (command == "export")
+    code, output = run(command, tmp_path, *model, tmp_path / "nowhere" / "x.csv")
+    assert (code, output) == (1, f"Error: there is no folder {tmp_path / 'nowhere'}\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "command", "said"),
+    [
+        ("DROP TABLE keys", ("keys", "list"), "log.db cannot be used (OperationalError: no such table: keys)"),
+        ("DROP TABLE keys", ("serve",), "log.db cannot be used (OperationalError: no such table: keys)"),
+        ("UPDATE decisions SET model = 77", ("verify",), "WRONG: record 2: there is no model 77"),
+        ("UPDATE outcomes SET status = 'lernt'", ("export", "news", "log.csv"), "cannot be used (KeyError: 'lernt')"),
+    ],
+)
+def test_a_damaged_log_is_one_sentence(tmp_path, monkeypatch, damage, command, said):
+    lived(tmp_path / "service").close()
+    monkeypatch.chdir(tmp_path)
+    with sqlite3.connect(tmp_path / "service" / "log.db") as connection:
+        connection.execute(damage)
+    connection.close()
+    name, *more = command
+    code, output = run(name, *more, "service") if name == "keys" else run(name, "service", *more)
+    assert code == 1
+    assert said in output
+    assert not (tmp_path / "log.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("", (), "the name of a key must be a printable text, not ''"),
+        ("a\nadmin: admin; all models", (), "the name of a key must be a printable text"),
+        ("a", ("--days", "inf"), "36500"),
+        ("a", ("--days", "1e300"), "36500"),
+        ("a", ("--days", "nan"), "nan is not a number"),
+        ("a", ("--rate", "nan"), "nan is not a number"),
+        ("a", ("--rate", "inf"), "inf is not in the range"),
+    ],
+)
+def test_keys_that_could_not_be_listed_are_refused(tmp_path, name, options, said):
+    Served(tmp_path).close()
+    code, output = run("keys", "add", tmp_path, name, *options)
+    assert code != 0
+    assert isinstance(output, str)
+    assert said in output
+    assert run("keys", "list", tmp_path) == (0, "admin: admin; all models; 1e+06 a second; works\n")
 
 
 def test_a_backup_is_a_service_of_its_own(tmp_path):

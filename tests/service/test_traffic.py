@@ -68,10 +68,16 @@ def test_what_is_earned_lies_between_random_and_best():
     [
         (["http://192.0.2.1:8000", "--key", "x"], "not on this machine"),
         (["http://127.0.0.1:8000"], "--key"),
+        (["http://127.0.0.1:99999", "--key", "x"], "'http://127.0.0.1:99999' is not an address: it needs a host"),
+        (["http://127.0.0.1:port", "--key", "x"], "'http://127.0.0.1:port' is not an address: Invalid port: 'port'"),
+        (["http://", "--key", "x"], "'http://' is not an address: it needs a host"),
+        (["127.0.0.1:8000", "--key", "x"], "url must begin with http:// or https://"),
+        (["http://127.0.0.1:8000", "--key", "x", "--rate", "nan"], "nan is not a number"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, said, monkeypatch):
     monkeypatch.delenv("ALBATROSS_KEY", raising=False)
     result = CliRunner().invoke(albatross, ["simulate-traffic", *arguments])
     assert result.exit_code != 0
+    assert isinstance(result.exception, SystemExit)  # not a traceback
     assert said in result.output

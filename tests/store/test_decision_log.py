@@ -207,6 +207,23 @@ def test_a_file_that_is_no_journal_is_neither_written_to_nor_removed(tmp_path):
     assert not (tmp_path / "nothing").exists()
 
 
+def test_parquet_on_a_full_disk_is_one_sentence_and_the_journal_stays(tmp_path):
+    resource = pytest.importorskip("resource")
+    log = LogWriter(tmp_path / "log.parquet")
+    log.write_decision("a", action="art", eligible=["art"], propensity=1.0)  # takes 100 bytes as CSV
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"log\.parquet cannot be written .*: see that there is room"):
+            log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == [journal_of(log.path).name]
+    log.close()
+    with pytest.raises(ValueError, match=r"log\.parquet has no usable row: 1 without a reward"):
+        read_log(log.path)
+
+
 def test_two_writers_do_not_share_a_path(tmp_path):
     log = LogWriter(tmp_path / "log.csv")
     with pytest.raises(ValueError, match=r"log\.csv\.unfinished is being written by another LogWriter"):

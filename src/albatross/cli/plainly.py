@@ -18,6 +18,19 @@ from albatross.errors import missing_extra
 
 _WIDTH_OF_FILES = 120  # characters per line, where the output is no terminal
 OWN = "Or a class of your own file, as in my_file.py:MyPolicy(alpha=0.3), which runs the file."
+
+
+class Real(click.FloatRange):
+    """A range of numbers without NaN, which passes every comparison with a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, if it is one."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail("nan is not a number", param, ctx)
+        return number
+
+
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed, determines every number."
 )

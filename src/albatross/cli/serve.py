@@ -44,12 +44,14 @@ def serve(
     from albatross.service.engine import Engine
 
     size = _bytes(memory)
-    store = serving.prepare(folder)
+    with serving.usable(folder):
+        store = serving.prepare(folder)
     with serving.locked(folder):
         if example:
             serving.example(folder)
-        engine = Engine(store, memory=size)
-        serving.declare(engine, serving.declared(folder))
+        with serving.usable(folder):
+            engine = Engine(store, memory=size)
+            serving.declare(engine, serving.declared(folder))
         click.echo(f"compiling {', '.join(engine.models) or 'nothing'} ...", err=True)
         for model in engine.models.values():
             model.compile()

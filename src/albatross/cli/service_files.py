@@ -11,23 +11,32 @@ from typing import Any
 
 import click
 
-from albatross.cli.plainly import plainly, printable
+from albatross.cli.plainly import Real, plainly, printable
 
+_LONGEST = 36_500  # days of a key
 _folder = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
 @contextmanager
 def _store(folder: Path, *, alone: bool = False) -> Iterator[Any]:
     """Open the log of a service; `alone` if nobody may serve it meanwhile."""
-    from albatross.service.serving import LOG, locked
+    from albatross.service.serving import LOG, locked, usable
     from albatross.service.sqlite import SQLiteStore
 
-    with locked(folder) if alone else nullcontext():
+    with usable(folder), locked(folder) if alone else nullcontext():
         store = SQLiteStore(folder / LOG)
         try:
             yield store
         finally:
             store.close()
+
+
+def _check_new(target: Path) -> None:
+    """Refuse to write over a file, or into a folder that is not there."""
+    if target.exists():
+        raise ValueError(f"{target} exists already: name a new file")
+    if not target.parent.is_dir():
+        raise ValueError(f"there is no folder {target.parent}")
 
 
 @click.group()
@@ -40,8 +49,8 @@ def keys() -> None:
 @click.argument("name")
 @click.option("--scope", "scopes", multiple=True, default=("decide", "reward"), show_default=True, help="Repeatable.")
 @click.option("--model", "models", multiple=True, help="A model that the key is for; repeatable.  [default: all]")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), default=None, help="Expires after so many days.")
-@click.option("--rate", type=click.FloatRange(min=0.001), default=1_000.0, show_default=True, help="Requests a second.")
+@click.option("--days", type=Real(min=0, min_open=True, max=_LONGEST), default=None, help="Expires after so many days.")
+@click.option("--rate", type=Real(min=0.001, max=1e9), default=1_000.0, show_default=True, help="Requests a second.")
 @plainly
 def add_key(
     folder: Path, name: str, scopes: tuple[str, ...], models: tuple[str, ...], days: float | None, rate: float
@@ -117,8 +126,7 @@ def backup(folder: Path, target: Path) -> None:
     The copy holds the service's secret and all that users did: keep it as safe as the folder. To restore it, put it
     into an empty folder as log.db.
     """
-    if target.exists():
-        raise ValueError(f"{target} exists already: name a new file")
+    _check_new(target)
     with _store(folder) as store:
         store.backup(target)
     click.echo(f"{target}: {target.stat().st_size:,} bytes")
@@ -171,8 +179,7 @@ def export(folder: Path, model: str, target: Path) -> None:
 
     from albatross.service.exporting import export as write
 
-    if target.exists():
-        raise ValueError(f"{target} exists already: name a new file")
+    _check_new(target)
     with _store(folder) as store, Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("exporting", total=store.count_records())
         written = write(store, model, target, lambda n: bar.advance(task, n))

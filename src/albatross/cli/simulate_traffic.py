@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from albatross.cli.plainly import plainly, seed_option
+from albatross.cli.plainly import Real, plainly, seed_option
 
 if TYPE_CHECKING:
     from albatross.traffic import Result
@@ -22,18 +22,12 @@ _LOCAL = ("127.0.0.1", "::1", "localhost")
 @click.argument("url", default="http://127.0.0.1:8000")
 @click.option("--key", envvar="ALBATROSS_KEY", required=True, help="Admin key, or set ALBATROSS_KEY.")
 @click.option("--decisions", type=click.IntRange(1, 10**7), default=2_000, show_default=True, help="Decisions at most.")
-@click.option("--seconds", type=click.FloatRange(1.0, 86_400.0), default=120.0, show_default=True, help="Time at most.")
-@click.option(
-    "--rate", type=click.FloatRange(0.1, 10_000.0), default=100.0, show_default=True, help="Decisions a second."
-)
+@click.option("--seconds", type=Real(1.0, 86_400.0), default=120.0, show_default=True, help="Time at most.")
+@click.option("--rate", type=Real(0.1, 10_000.0), default=100.0, show_default=True, help="Decisions a second.")
 @click.option("--users", type=click.IntRange(1, 10**6), default=200, show_default=True, help="Readers.")
 @click.option("--arms", type=click.IntRange(2, 500), default=10, show_default=True, help="Outlets.")
-@click.option(
-    "--delay", type=click.FloatRange(0.0, 600.0), default=0.5, show_default=True, help="Mean seconds to a reward."
-)
-@click.option(
-    "--duplicates", type=click.FloatRange(0.0, 1.0), default=0.05, show_default=True, help="Share sent twice."
-)
+@click.option("--delay", type=Real(0.0, 600.0), default=0.5, show_default=True, help="Mean seconds to a reward.")
+@click.option("--duplicates", type=Real(0.0, 1.0), default=0.05, show_default=True, help="Share sent twice.")
 @click.option(
     "--churn", type=click.IntRange(0), default=500, show_default=True, help="Decisions per new outlet; 0: none."
 )
@@ -48,12 +42,10 @@ def simulate_traffic(url: str, key: str, model: str | None, anywhere: bool, **pl
     It makes a model of its own. Some readers choose by outlet and others by topic; rewards are clicks that come late
     and out of order, some of them twice. Ctrl-C stops it, and shows what was measured until then.
     """
-    import httpx
-
-    from albatross.client import ServiceError
+    from albatross.client import ServiceError, address
     from albatross.traffic import Plan
 
-    if httpx.URL(url).host not in _LOCAL and not anywhere:
+    if address(url).host not in _LOCAL and not anywhere:
         raise ValueError(f"{url} is not on this machine: add --anywhere if that is meant")
     name = model or f"traffic-{secrets.token_hex(4)}"
     try:

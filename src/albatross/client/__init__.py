@@ -47,12 +47,24 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+def address(url: str) -> httpx.URL:
+    """Return the address of a service, checked."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"url must begin with http:// or https://, not {url!r}")
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{url!r} is not an address: {error}") from None
+    if not (found.host and (found.port or 0) < 2**16):
+        raise ValueError(f"{url!r} is not an address: it needs a host, and a port below 65536")
+    return found
+
+
 class _Caller:
     """Address, key and patience."""
 
     def __init__(self, url: str, key: str, *, timeout: float = 10.0, patience: float = 30.0) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https://, not {url!r}")
+        address(url)
         self._patience = patience
         self._options: Any = {
             "base_url": url.rstrip("/"),

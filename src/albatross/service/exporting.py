@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +23,22 @@ DRAWS = 10_000  # for the propensity of a policy that draws
 def export(store: SQLiteStore, name: str, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
     """Write the decisions of a model with their rewards; return how many. Unknown propensities are computed.
 
-    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision.
+    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision. The file
+    is there once it is whole; a journal of this name, of somebody else or of an export that was killed, is left alone.
     """
     model = _number(store, name)
     written = 0
-    with LogWriter(path) as log, store.at_one_moment():  # the service may be running
-        for users in ranges(store.count_users()):
-            written += _export_users(store, users, model, log, progress)
+    if path.exists():
+        raise ValueError(f"{path} exists already: name a new file")
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+        log = LogWriter(Path(folder, path.name))
+        with ExitStack() as stack:
+            stack.callback(log.pause)  # on an error, without a table
+            stack.enter_context(store.at_one_moment())  # the service may be running
+            for users in ranges(store.count_users()):
+                written += _export_users(store, users, model, log, progress)
+            log.close()
+        os.replace(log.path, path)
     return written
 
 

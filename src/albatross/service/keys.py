@@ -10,6 +10,8 @@ import secrets
 import time
 from collections.abc import Callable
 
+from albatross import checks
+from albatross.checks import shown
 from albatross.service.problems import Problem
 from albatross.service.store import KeyRow, Store
 
@@ -22,6 +24,9 @@ def new_key(
     name: str, scopes: list[str], models: list[str] | None, expires: int | None, rate: float
 ) -> tuple[str, KeyRow]:
     """Return a new key, which is shown once, and the row that is stored."""
+    if not (name.strip() and name.isprintable()):
+        raise ValueError(f"the name of a key must be a printable text, not {shown(name)}")
+    checks.positive("rate", rate)
     for scope in scopes:
         if scope not in SCOPES:
             raise ValueError(f"there is no scope {scope!r}: the scopes are {', '.join(SCOPES)}")

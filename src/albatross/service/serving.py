@@ -35,6 +35,18 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """Raise whatever goes wrong with a log as one sentence: in a damaged file, anything may."""
+    try:
+        yield
+    except (OSError, ValueError, MemoryError, ImportError):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{folder / LOG} cannot be used ({why}): it may be damaged, or there is no room") from error
+
+
 def prepare(folder: Path) -> SQLiteStore:
     """Return the log of a folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

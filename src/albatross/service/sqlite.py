@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from heapq import merge
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 from albatross.service.events import EFFECTS, LEARN, NOTHING, Decision, Happening, Outcome
 from albatross.service.store import KeyRow, OpenDecision, Snapshot, UserHistory
 from albatross.service.writer import Group
+from albatross.store.files import replacing
 
 FORMAT = 1  # of the file
 _BUSY = 5_000  # milliseconds to wait for another process, such as `albatross keys`
@@ -420,13 +421,14 @@ class SQLiteStore:
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def backup(self, path: Path) -> None:
-        """Copy the file while it is in use."""
-        _make_private(path)
-        target = sqlite3.connect(path)
-        try:
-            self._connection.backup(target, pages=1_000)
-        finally:
-            target.close()
+        """Copy the file while it is in use. Nobody else may read the copy; if it fails, there is none."""
+        with replacing(path) as file:
+            os.chmod(file.name, 0o600)
+            try:
+                with closing(sqlite3.connect(file.name)) as target:
+                    self._connection.backup(target, pages=1_000)
+            except sqlite3.Error as error:
+                raise OSError(f"{path} cannot be written ({error}): see that there is room, and try again") from None
 
     def damage(self) -> list[str]:
         """Return what SQLite finds damaged in the file."""

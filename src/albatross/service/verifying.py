@@ -87,9 +87,10 @@ def _verify_users(
         if event.user in damaged:
             continue
         seen.add(event.user)
-        fold = models[event.model]
         try:
-            fold.apply(event)
+            if event.model not in models:
+                raise ValueError(f"there is no model {event.model}")
+            models[event.model].apply(event)
         except Exception as error:  # damage may cause any error; the other users are still compared
             damaged.add(event.user)
             _say(found, f"record {event.seq}: {error}")

@@ -26,7 +26,7 @@ from albatross import checks
 from albatross.checks import shown
 from albatross.errors import missing_extra
 from albatross.forks import renew_after_fork
-from albatross.queries import absolute_name, exact_pattern
+from albatross.queries import absolute_name, ctrl_c, exact_pattern
 from albatross.store.files import replacing, try_lock
 
 COLUMNS = ("decision", "user", "action", "eligible", "propensity", "reward", "contexts")
@@ -240,10 +240,15 @@ def write_table(journal: Path, path: Path) -> None:
             f"delim = ',', quote = '\"', escape = '\"', nullstr = '', max_line_size = {8 * _LONGEST})"
         )
         chosen = ", ".join(f'{_TYPED.get(name, name)} AS "{name}"' for name in COLUMNS)
-        connection.execute(
-            f"COPY (SELECT {chosen} FROM {source}) TO {_literal(absolute_name(file.name))} "
-            "(FORMAT parquet, USE_TMP_FILE false)"
-        )
+        target = _literal(absolute_name(file.name))
+        try:
+            with ctrl_c():
+                connection.execute(
+                    f"COPY (SELECT {chosen} FROM {source}) TO {target} (FORMAT parquet, USE_TMP_FILE false)"
+                )
+        except duckdb.Error as error:
+            what = str(error).partition("\n")[0]
+            raise OSError(f"{path} cannot be written ({what}): see that there is room, and try again") from None
 
 
 def _write_csv(journal: Path, file: BinaryIO) -> None:
