@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from albatross import checks
 from albatross.datasets import Ranking, generate_ranking, read_ranking, write_ranking
 
 GOOD = "2 qid:10 1:0.5 3:1.25\n0 qid:10 2:0.25\n4 qid:11 1:1 2:-3 3:7\n"
@@ -205,6 +206,12 @@ def test_rows_without_any_feature_are_refused(tmp_path):
 def test_a_column_number_that_no_table_has_is_refused_before_memory_is(tmp_path):
     with pytest.raises(ValueError, match="columns up to 2000000000"):
         read_ranking(put(tmp_path, "1 qid:1 2000000000:1\n"))
+
+
+def test_a_column_number_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "free_memory", lambda: 1e8)
+    with pytest.raises(ValueError, match=r"columns up to 20000000 would take 0\.16 GB of memory, but 0\.1 GB are free"):
+        read_ranking(put(tmp_path, "1 qid:1 20000000:1\n"))
 
 
 def test_a_binary_file_is_refused(tmp_path):

@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from albatross import checks
 from albatross.datasets import read_ranking, tables
 from albatross.datasets.files import LONGEST_LINE, is_gzipped, lines
 from albatross.datasets.tables import Table
@@ -224,6 +225,16 @@ def test_more_cells_than_memory_holds_are_refused(tmp_path, kind, monkeypatch):
     with pytest.raises(ValueError, match=r"^table has more than 4 rows of 2 columns, but a table has at most 8 cells$"):
         Table(path)
     assert Table(path, unread="b").n_rows == 5
+
+
+@KINDS
+def test_more_cells_than_are_free_are_refused_before_they_are_read(tmp_path, kind, monkeypatch):
+    path = written(tmp_path, kind, ("a", "b"), [(1, 2)] * 10)
+    monkeypatch.setattr(tables, "_PER_CELL", 10**9)  # as if there were many more
+    monkeypatch.setattr(checks, "free_memory", lambda: 15e9)
+    with pytest.raises(ValueError, match=r"^table with 10 rows of 2 columns would take 20 GB of memory, but 15 GB are"):
+        Table(path)
+    assert Table(path, unread="b").n_rows == 10
 
 
 # ----------------------------------------------------------------------------------------------- long lines and fields

@@ -71,6 +71,8 @@ def read_ranking(path: str | os.PathLike[str]) -> Ranking:
             f"{Path(path).name} has {n_rows} rows and columns up to {table.shape[1]}: this is not a table of numbers "
             f"(at most {_MOST_CELLS} cells)"
         )
+    what = f"{Path(path).name} with {n_rows} rows and columns up to {table.shape[1]}"
+    checks.fits_in_memory(what, 8 * n_rows * table.shape[1], "take fewer")
     return Ranking(table.toarray(), ratings, queries if queries.size else np.zeros(n_rows, np.int64))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from albatross.checks import shortened, shown
+from albatross.checks import fits_in_memory, shortened, shown
 from albatross.datasets.extras import load
 from albatross.datasets.files import LONGEST_LINE, is_gzipped, is_parquet, lines
 from albatross.queries import ctrl_c, exact_pattern
@@ -25,6 +25,7 @@ from albatross.queries import ctrl_c, exact_pattern
 UNNAMED = ("unnamed column ", "Unnamed: ", "__index_level_")
 _MOST_COLUMNS = 10_000  # take half a minute and 2 GB, even with few rows
 _MOST_CELLS = 2**30  # 8 GB of floats
+_PER_CELL = 24  # bytes while a number is read: in DuckDB, out of it, and in the array
 MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")
 # DuckDB drops a field too many without an error if it is one of its NULL strings: no text of a file is one.
 _NO_VALUE = "\x1e no value \x1e"
@@ -282,6 +283,8 @@ class Table:
                 f"{self.name} has more than {most} rows of {len(self._columns)} columns, but a table has at most "
                 f"{_MOST_CELLS} cells"
             )
+        what = f"{self.name} with {n_rows} rows of {len(self._columns)} columns"
+        fits_in_memory(what, _PER_CELL * n_rows * len(self._columns), "take fewer")
         return n_rows
 
     def _source(self) -> _Source:
