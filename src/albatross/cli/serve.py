@@ -60,7 +60,8 @@ def serve(
             tls, url = None, f"http://{place}"
         else:
             tls, url = (tls_cert, tls_key), f"https://{place}"
-        key = serving.first_key(store)  # last: a start that fails before this would take the key with it
+        with serving.usable(folder):
+            key = serving.first_key(store)  # last: a start that fails before this would take the key with it
         if key is not None:
             click.echo(_welcome(url, key, list(engine.models)))
         click.echo(f"albatross serves {folder} on {url}", err=True)

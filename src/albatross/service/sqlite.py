@@ -87,7 +87,7 @@ class SQLiteStore:
             raise ValueError(f"there is no log at {path}: `albatross serve` makes one")
         self.path = path
         if create and not path.exists():
-            _make_private(path)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else may read what users did
         self._threads = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._ending = threading.Event()
@@ -440,11 +440,6 @@ class SQLiteStore:
         """Size of the file and its write-ahead log."""
         paths = (self.path, Path(f"{self.path}-wal"))
         return sum(path.stat().st_size for path in paths if path.exists())
-
-
-def _make_private(path: Path) -> None:
-    """Make an empty file that nobody else may read: it will hold the secret, and what users did."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _in_order(made: Iterable[Any], came: Iterable[Any]) -> Iterator[Decision | Outcome]:
