@@ -22,13 +22,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Give all tests of one policy to one worker, and the other tests of a file to one, unless they say otherwise.
 
     Most of the time goes into compiling, and a worker compiles what a policy does once for all tests that it gets.
+    Tests of panels stay together even so: they share results that take longer.
     """
     if item.get_closest_marker("xdist_group"):
         return
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    policy = parameters.get("name")
-    file = item.nodeid.partition("::")[0]
-    item.add_marker(pytest.mark.xdist_group(policy if isinstance(policy, str) and policy in _variants() else file))
+    policy, file = parameters.get("name"), item.nodeid.partition("::")[0]
+    alone = isinstance(policy, str) and policy in _variants() and item.path.parent.name != "experiments"
+    item.add_marker(pytest.mark.xdist_group(policy if alone else file))
 
 
 @functools.cache
