@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from albatross import Choices, Fleet, policies, saving
+from albatross import Agent, Choices, Fleet, Flock, policies, saving
 from albatross import crowd as crowd_module
 from albatross import recipe as recipe_module
 from albatross.errors import UnknownDecision, UnreadableFile
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.xdist_group("fleets")  # they compile the same code
 
 D = 3
 ARMS = ["sport", "politics", "art", "science", "travel", "food", "chess"]
+LINTS_OF_ROWS = policies.LinTS(sigma=0.1, biases=False)
 LINTS, LINUCB = policies.LinTS(sigma=0.1), policies.LinUCB()
 ALB_NORM = policies.ALBNorm(norm_bound=3.0, sigma=0.1, epoch_length=20)
 
@@ -43,6 +44,9 @@ def play(fleet, rng, batches, users=("anna", "bob", "anna", 7)):
         fleet.update(choices, choices.actions.sum(axis=1) + 0.1 * rng.standard_normal(len(users)))
         played += choices.arms.tolist()
     return played
+
+
+ONE = np.zeros((1, 3, D))
 
 
 # ------------------------------------------------------------------------------------------------------ users by name
@@ -638,10 +642,111 @@ def test_newcomers_of_a_call_that_fails_are_not_admitted(monkeypatch):
     assert pickle.dumps(fleet) == before
 
 
+# ------------------------------------------------------------------------------------------------------- rows that pass
+
+PASSING_POLICIES = {"linucb": policies.LinUCB(biases=False), "albatross": policies.Albatross(biases=False)}
+
+
+def passing(policy=PASSING_POLICIES["linucb"], **given):
+    return new_fleet(policy, arms="passing", **given)
+
+
+@pytest.mark.parametrize("policy", PASSING_POLICIES.values(), ids=PASSING_POLICIES)
+def test_users_who_are_offered_rows_that_pass_are_agents_of_their_own(policy):
+    fleet, agents, rng = (
+        passing(policy),
+        {name: Agent(policy, arms="passing", dim=D) for name in ("anna", 7)},
+        np.random.default_rng(0),
+    )
+    users, waiting = ["anna", 7, "anna"], []
+    for t in range(60):
+        contexts = rng.standard_normal((3, int(rng.integers(1, 6)), D))
+        eligible = rng.random(contexts.shape[:2]) < 0.7
+        eligible[:, 0] |= ~eligible.any(axis=1)
+        choices = fleet.select(users, contexts, eligible)
+        decisions = [agents[user].select(*each) for user, *each in zip(users, contexts, eligible, strict=True)]
+        assert choices.arms.tolist() == [decision.row for decision in decisions]
+        np.testing.assert_array_equal(choices.actions, contexts[range(3), choices.arms])
+        assert choices.widths.tolist() == [decision.width for decision in decisions]
+        waiting.append((choices, decisions, choices.actions @ [1.0, -1.0, 0.5] + 0.1 * rng.standard_normal(3)))
+        if len(waiting) > 2:
+            made, decided, rewards = waiting.pop(int(rng.integers(3)))
+            fleet.update(made, rewards)
+            for decision, user, reward in zip(decided, users, rewards.tolist(), strict=True):
+                agents[user].update(decision, reward)
+        if t == 30:
+            fleet = pickle.loads(pickle.dumps(fleet))
+    np.testing.assert_allclose(fleet.diagnostics("anna")["theta_hat"], [1.0, -1.0, 0.5], atol=0.1)
+    assert (fleet.arms, fleet.diagnostics("anna")["pending"]) == ([], 4)
+    contexts = np.array([[0.0, 0, 0], [1.0, -1, 0], [3.0, -3, 0]])
+    assert fleet.propensity(["anna"], contexts[None], [[0, 1]]).tolist() == [[0.0, 1.0, 0.0]]
+    assert (fleet.explain("anna", contexts).arms, fleet.explain("anna", contexts).best) == ([0, 1, 2], 2)
+    assert "arms='passing'" in repr(fleet)
+
+
+def test_rows_that_pass_replay_from_a_log_and_users_come_back():
+    live, fresh, rng = passing(LINTS_OF_ROWS, floor=0.3), passing(LINTS_OF_ROWS, floor=0.3), np.random.default_rng(1)
+    for t in range(40):
+        made = live.select(["anna", "bob"], rng.standard_normal((2, 1 + t % 4, D)))
+        known = fresh.record(made.users, None, made.actions, **columns(made))
+        assert known.arms.tolist() == [-1, -1]  # which row of its offer it was is not in the log
+        rewards = rng.standard_normal(2)
+        for fleet, choices in ((live, made), (fresh, known)):
+            fleet.update(choices.rows([0]), rewards[:1])
+            fleet.drop(choices.rows([1]))
+        if t == 20:
+            (row,) = live.release(["anna"])
+            live.put("anna", row)
+    assert rows(fresh) == rows(live)
+    contexts = rng.standard_normal((2, 9, D))
+    assert live.select(["anna", "bob"], contexts).arms.tolist() == fresh.select(["anna", "bob"], contexts).arms.tolist()
+
+
+def test_propensities_of_rows_that_pass_are_the_frequencies():
+    fleet, n = passing(policies.Greedy(biases=False, ties="first"), floor=0.3), 20_000
+    users = [f"user {i}" for i in range(n)]
+    for rows_, stated in ((4, {1: 0.8, 2: 0.1, 3: 0.1}), (2, {1: 1.0})):
+        choices = fleet.select(users, np.zeros((n, rows_, D)), np.arange(rows_) > 0)
+        for row, propensity in stated.items():
+            mine = choices.arms == row
+            np.testing.assert_allclose(choices.propensities[mine], propensity)
+            assert mine.mean() == pytest.approx(propensity, abs=4 * np.sqrt(propensity / n))
+
+
+BAD_ROWS = {
+    "a policy with biases": (
+        lambda f: passing(policies.LinUCB()),
+        "give a policy like LinUCB.biases=False., not LinUCB",
+    ),
+    "a policy of arms": (lambda f: passing(policies.UCB()), "give a policy like LinUCB.biases=False., not UCB"),
+    "a flock": (lambda f: Flock(users=[], arms="passing", dim=D), "arms must be a list of names, not 'passing'"),
+    "one table for all": (lambda f: f.select(["eve"], np.zeros((3, D))), r"contexts must have shape \(events, any"),
+    "no rows": (lambda f: f.select(["eve"], np.zeros((1, 0, D))), "one row at least"),
+    "too few features": (lambda f: f.select(["eve"], np.zeros((1, 4, 2))), r"contexts must have shape \(1, 4, 3\)"),
+    "a mask of other rows": (lambda f: f.select(["eve"], ONE, [[True] * 4]), r"a mask of booleans of shape \(1, 3\)"),
+    "no eligible row": (lambda f: f.select(["eve"], ONE, [False] * 3), "at least one arm must be eligible"),
+    "arms in a record": (
+        lambda f: f.record(["eve"], [0], np.zeros((1, D))),
+        "rows that pass belong to no arms: give None",
+    ),
+    "a new arm": (lambda f: f.add_arm("a"), "the arms of this fleet have no names"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_bad_rows_are_refused_and_change_nothing(case):
+    call, message = BAD_ROWS[case]
+    fleet = passing(users=["anna"])
+    fleet.select(["anna"], ONE)
+    before = pickle.dumps(fleet)
+    with pytest.raises(ValueError, match=message):
+        call(fleet)
+    assert pickle.dumps(fleet) == before
+
+
 # ------------------------------------------------------------------------------------------------------------ bad input
 
 
-ONE = np.zeros((1, 3, D))
 BAD = {
     "both kinds of users": (lambda f: new_fleet(n_users=3), "give users, a list of names, or n_users"),
     "neither arms nor their number": (lambda f: new_fleet(arms=None), "give arms, a list of names, or n_arms"),

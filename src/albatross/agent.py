@@ -106,9 +106,8 @@ class Agent:
             n_slots = 1
         if n_slots is None:
             raise ValueError(f"{type(policy).__name__} plays finitely many arms: give arms or n_arms")
-        if passing and getattr(policy, "biases", True):
-            given = type(policy).__name__
-            raise ValueError(f"rows that pass have no bias: give a policy like LinUCB(biases=False), not {given}")
+        if passing:
+            passing.check_policy(policy)
         dim = given_dim(dim, features)
         checks.whole("n_arms", n_slots, least=1)
         checks.whole("max_pending", max_pending, least=1)

@@ -98,6 +98,14 @@ class NumberedArms:
 
     # ------------------------------------------------------------------------------------------- batches of events
 
+    def offered(self, contexts: Any) -> NumberedArms:
+        """Return the arms that the rows of contexts (m, R, d) stand for."""
+        return self
+
+    def of_rows(self, n: int) -> np.ndarray:
+        """Return the slots of the n rows of an event."""
+        return self.active
+
     def masks(self, eligible: Any, n: int) -> np.ndarray:
         """Return masks (n, R), or (1, R) for all events, from a mask of either shape, (R,), or lists of arms."""
         rows = self.active.size
@@ -174,6 +182,13 @@ class PassingRows(NumberedArms):
     def __init__(self) -> None:
         super().__init__(1)
 
+    @staticmethod
+    def check_policy(policy: Any) -> None:
+        """Refuse a policy with biases: raise a ValueError."""
+        if getattr(policy, "biases", True):
+            given = type(policy).__name__
+            raise ValueError(f"rows that pass have no bias: give a policy like LinUCB(biases=False), not {given}")
+
     @property
     def names(self) -> list[Any]:
         """No arm lasts."""
@@ -190,7 +205,7 @@ class PassingRows(NumberedArms):
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the only slot, n times."""
         if arms is not None:
-            raise ValueError("the rows of this agent pass: they belong to no arms, give None")
+            raise ValueError("rows that pass belong to no arms: give None")
         return np.zeros(n or 0, np.int64)
 
     def rows(self, contexts: Any, eligible: Any, arms: Any, dim: int) -> Rows:
@@ -202,6 +217,27 @@ class PassingRows(NumberedArms):
         slots = np.zeros(len(given), np.int64)
         mask = np.ones(len(given), bool) if eligible is None else checks.eligible(eligible, len(given))
         return checks.contexts(given, len(given), dim), mask, slots
+
+    def offered(self, contexts: Any) -> NumberedArms:
+        """Return the rows as arms of one batch, by their numbers."""
+        given = checks.numbers("contexts", contexts)
+        if given.ndim != 3 or not given.shape[1]:
+            raise ValueError(f"contexts must have shape (events, any, features), one row at least, got {given.shape}")
+        return NumberedArms(given.shape[1])
+
+    def of_rows(self, n: int) -> np.ndarray:
+        """Return the only slot, n times."""
+        return np.zeros(n, np.int64)
+
+    def names_of(self, slots: np.ndarray) -> np.ndarray:
+        """Return -1 for each: of choices that are recorded, the rows are not known."""
+        return slots - 1
+
+    def chosen(self, arms: Any, slots: Any) -> np.ndarray:
+        """Return the only slot, once for each of the rows that were chosen."""
+        if slots is not None and np.any(slots):
+            raise ValueError("slots must be 0: rows that pass have no other")
+        return np.zeros(np.shape(arms), np.int64)
 
     def described(self) -> str:
         """Return the keyword of `Agent` that makes such rows."""

@@ -43,8 +43,13 @@ class Batches(Membership, ABC):
         """Number of standard normal numbers per decision, for `noise` of `select`."""
 
     @abstractmethod
-    def _choose_arms(self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events) -> None:
-        """Fill in the choices; `given` are pending decisions and `noise` random numbers from outside, or None."""
+    def _choose_arms(
+        self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events
+    ) -> np.ndarray | None:
+        """Fill in the choices, and return their rows if rows pass.
+
+        `given` are pending decisions and `noise` random numbers from outside, or None.
+        """
 
     @abstractmethod
     def _learn_rewards(self, made: Events, rewards: np.ndarray) -> None:
@@ -62,21 +67,22 @@ class Batches(Membership, ABC):
         """Choose an arm for each of m events: users (m,), contexts (m, K, d) with the arms in the order of `arms`.
 
         `eligible` is a mask (m, K) or (K,), or a list of arms for each event. `noise` (m, noise_size) replaces the
-        fleet's own random numbers in this call, and `pending` (m, K) its own counts of pending choices.
+        fleet's own random numbers in this call, and `pending` (m, K) its own counts of pending choices. If rows pass,
+        K is any number of rows, and `arms` of the choices are the chosen ones.
         """
         with self._lock:
             crowd, arms = self._crowd, self._crowd.arms
             names, slots, newcomers = crowd.users.listed(users)
-            m = slots.size
-            contexts = events.finite("contexts", contexts, (m, arms.active.size, self.dim))
-            mask = arms.masks(eligible, m)
+            m, offered = slots.size, arms.offered(contexts)
+            contexts = events.finite("contexts", contexts, (m, offered.active.size, self.dim))
+            mask = offered.masks(eligible, m)
             given = events.given_counts(pending, m, arms, crowd.n_slots)
             if noise is not None:
                 noise = events.finite("noise", noise, (m, self.noise_size))
             made = events.new_events(slots, self.dim, self._tag_size)
             try:
                 crowd.admit(newcomers)
-                self._choose_arms(contexts, mask, given, noise, made)
+                rows = self._choose_arms(contexts, mask, given, noise, made)
             except BaseException:
                 done = made.arms >= 0
                 np.subtract.at(crowd.decisions, slots[done], 1)
@@ -84,7 +90,7 @@ class Batches(Membership, ABC):
                 if newcomers:
                     crowd.users.release(newcomers)
                 raise
-            return Choices(names, arms.names_of(made.arms), *made[2:], made.arms)
+            return Choices(names, arms.names_of(made.arms) if rows is None else rows, *made[2:], made.arms)
 
     def record(
         self,
@@ -100,7 +106,8 @@ class Batches(Membership, ABC):
         """Take choices that somebody else made, or that were read from a log: users (m,), arms (m,), actions (m, d).
 
         They are pending until `update` or `drop`. With the columns of the `Choices` of a fleet, the policy learns from
-        them exactly as that fleet did; without `tags` it knows that the choices are not its own.
+        them exactly as that fleet did; without `tags` it knows that the choices are not its own. If rows pass, arms is
+        None.
         """
         columns = {"scores": scores, "widths": widths, "propensities": propensities, "tags": tags}
         with self._lock:

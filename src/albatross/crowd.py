@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from albatross import checks, saving
-from albatross.arms import Name, NumberedArms
+from albatross.arms import Name, NumberedArms, PassingRows
 from albatross.named_arms import NamedArms
 from albatross.noise import fill_orders
 from albatross.recipe import Recipe
@@ -218,7 +218,9 @@ class Crowd:
         checks.whole("n_arms", n_slots, least=1)
         most = saved.nbytes // n_users if n_users else saving.AFFORDABLE  # bytes of one state
         _, user = saving.new_state(recipe.policy, n_slots, recipe.dim, recipe.horizon, most_bytes=most)
-        known = NumberedArms(n_slots) if arms is None else NamedArms.from_dict(arms, n_slots=n_slots)
+        passing = PassingRows() if arms == {"passing": True} else None
+        lasting = NumberedArms(n_slots) if arms is None or passing else NamedArms.from_dict(arms, n_slots=n_slots)
+        known = passing or lasting
         if known.capacity(len(known.taken)) != n_slots:
             raise ValueError(f"arms do not take {n_slots} slots")
         if (secret is None) != (names is None and arms is None):

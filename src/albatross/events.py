@@ -31,9 +31,9 @@ def finite(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def given_counts(value: Any, m: int, arms: NumberedArms, n_slots: int) -> np.ndarray:
-    """Return pending decisions by slot (m, K), from those by arm (m, R); (0, K) if none are given."""
+    """Return pending decisions by slot (m, K), from those by arm (m, R); (0, K) if those of the fleet count."""
     if value is None:
-        return np.empty((0, n_slots), np.int32)
+        return np.zeros((0 if arms.last else m, n_slots), np.int32)  # those of other rows say nothing
     given = finite("pending", value, (m, arms.active.size))
     most = np.iinfo(np.int32).max
     if not ((given >= 0.0) & (given <= most) & (given == np.floor(given))).all():

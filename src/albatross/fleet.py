@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from albatross import checks, events, policies, saving
-from albatross.arms import Name, NumberedArms
+from albatross.arms import Name, NumberedArms, PassingRows
 from albatross.batches import Batches
 from albatross.crowd import Crowd
 from albatross.explaining import Explanation, explain
@@ -33,9 +33,10 @@ class Fleet(Batches):
 
     The default policy is `policies.Albatross`. With `users`, a list of names that may be empty, users are admitted when
     they first come; with `n_users` they are numbered from 0. `arms` names the arms, which can be added and retired
-    later; `n_arms` only counts them. `features` gives the coordinates their names, and `dim` is then not needed. With
-    `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0. `horizon`
-    is the expected number of rounds per user, for policies that need it.
+    later; `n_arms` only counts them. With `arms="passing"`, every batch has rows of its own, which belong to no arm;
+    the policy must be one without biases. `features` gives the coordinates their names, and `dim` is then not needed.
+    With `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0.
+    `horizon` is the expected number of rounds per user, for policies that need it.
 
     The fleet only counts the pending choices of each user and arm: keep the `Choices` until the rewards arrive, and
     call `drop` for those that will not be rewarded. A fleet may be shared by threads.
@@ -54,7 +55,7 @@ class Fleet(Batches):
         *,
         users: Iterable[Name] | None = None,
         n_users: int | None = None,
-        arms: Iterable[Name] | None = None,
+        arms: Iterable[Name] | Literal["passing"] | None = None,
         n_arms: int | None = None,
         dim: int | None = None,
         features: Features | None = None,
@@ -72,8 +73,11 @@ class Fleet(Batches):
         policy = policies.Albatross() if policy is None else policy
         if on_ball(policy):
             raise ValueError(f"{type(policy).__name__} plays on the unit ball, but a fleet needs finitely many arms")
-        known = None if arms is None else NamedArms(arms)
-        n_slots = int(n_arms or 0) if known is None else known.first
+        passing = PassingRows() if isinstance(arms, str) and arms == "passing" else None
+        if passing:
+            passing.check_policy(policy)
+        known = passing or (NumberedArms(int(n_arms or 0)) if arms is None else NamedArms(arms))
+        n_slots = known.first
         checks.fits_in_memory(f"contexts of {n_slots} arms and {dim} features", 8 * n_slots * dim, "take fewer")
         self.policy, self.dim, self.features, self.floor = policy, dim, features, float(floor)
         self.horizon = None if horizon is None else int(horizon)
@@ -82,7 +86,7 @@ class Fleet(Batches):
         words = np.zeros(4, np.uint64) if streamed else rng.integers(0, 2**64, 4, np.uint64)
         self._rng, self._secret = rng, None if streamed else words[2:]
         recipe, crowd = Recipe(policy, dim, self.horizon), NumberedUsers(0) if users is None else NamedUsers()
-        self._crowd = Crowd(recipe, crowd, known or NumberedArms(n_slots), None if streamed else words[:2].tobytes())
+        self._crowd = Crowd(recipe, crowd, known, None if streamed else words[:2].tobytes())
         self._set_up()
         if n_users is not None:
             self.add_users(n_users)
@@ -106,7 +110,7 @@ class Fleet(Batches):
     def _choose(self) -> Any:
         made, rows = events.new_events(np.empty(0, np.int64), self.dim, self._tag_size), self._crowd.rows
         offered = np.empty((0, 1, self.dim)), np.ones((1, 1), bool), np.empty((0, 1), np.int32), np.empty((0, 0)), 0.0
-        return choose.prepared(self._parameters, *rows, self._crowd.arms.active, *offered, made)
+        return choose.prepared(self._parameters, *rows, self._crowd.arms.active, *offered, made, np.empty(0, np.int64))
 
     @cached_property
     def _learn(self) -> Any:
@@ -153,19 +157,23 @@ class Fleet(Batches):
 
     # ---------------------------------------------------------------------------------------- events and rewards
 
-    def _choose_arms(self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events) -> None:
+    def _choose_arms(
+        self, contexts: np.ndarray, mask: np.ndarray, given: np.ndarray, noise: Any, made: Events
+    ) -> np.ndarray | None:
         crowd, before = self._crowd, None
+        slots, rows = crowd.arms.of_rows(contexts.shape[1]), np.empty(made.users.size, np.int64)
         if noise is None:
             noise, before = self._draw(made.users)
         offered = contexts, mask, given, noise, self.floor
         try:
-            wrong = self._choose(self._parameters, *crowd.rows, crowd.arms.active, *offered, made)
+            wrong = self._choose(self._parameters, *crowd.rows, slots, *offered, made, rows)
             if wrong >= 0:
                 self._refuse(made.users[wrong], wrong, *offered)
         except BaseException:
             if before is not None:
                 self._rng.bit_generator.state = before
             raise
+        return None if crowd.arms.last else rows
 
     def _learn_rewards(self, made: Events, rewards: np.ndarray) -> None:
         rows = self._crowd.rows
@@ -197,9 +205,10 @@ class Fleet(Batches):
         refuse_choice(self._parameters, state_of(self._crowd.rows.states, user), offer, z)
 
     def _offer(self, user: int, contexts: np.ndarray, mask: np.ndarray) -> Offer:
-        rows = self._crowd.rows
+        rows, arms = self._crowd.rows, self._crowd.arms
         retry = row_to_retry(int(rows.decisions[user]), mask)
-        return Offer(contexts, mask, rows.pending[user].astype(np.int64), retry, self._crowd.arms.active)
+        waiting = rows.pending[user].astype(np.int64) if arms.last else arms.none_waiting
+        return Offer(contexts, mask, waiting, retry, arms.of_rows(len(mask)))
 
     def propensity(
         self, users: Any, contexts: Any, eligible: Any = None, *, draws: int = 1_000, seed: int = 0
@@ -212,11 +221,11 @@ class Fleet(Batches):
         checks.whole("draws", draws, least=1)
         checks.seed("seed", seed)
         with self._lock:
-            crowd, arms = self._crowd, self._crowd.arms
+            crowd, offered = self._crowd, self._crowd.arms.offered(contexts)
             slots = crowd.users.slots(users)
-            m, k = slots.size, arms.active.size
+            m, k = slots.size, offered.active.size
             contexts = events.finite("contexts", contexts, (m, k, self.dim))
-            masks = np.array(np.broadcast_to(arms.masks(eligible, m), (m, k)))
+            masks = np.array(np.broadcast_to(offered.masks(eligible, m), (m, k)))
             size, rng = crowd.recipe.noise_size(crowd.n_slots), np.random.default_rng(seed)
             found = np.empty((m, k))
             for event, user in enumerate(slots.tolist()):
@@ -243,12 +252,12 @@ class Fleet(Batches):
         with self._lock:
             crowd = self._crowd
             (slot,) = crowd.users.slots([user])
-            rows, mask, _ = crowd.arms.rows(contexts, eligible, None, self.dim)
+            rows, mask, slots = crowd.arms.rows(contexts, eligible, None, self.dim)
             checks.finite_array("contexts", rows, rows.shape)
             state, offer = state_of(crowd.rows.states, slot), self._offer(slot, rows, mask)
             size = crowd.recipe.noise_size(crowd.n_slots)
             names = self.features.names if self.features else [f"feature {j}" for j in range(self.dim)]
-            return explain(self._parameters, state, offer, size, arms=crowd.arms.names, names=names)
+            return explain(self._parameters, state, offer, size, arms=crowd.arms.row_names(slots), names=names)
 
     # ----------------------------------------------------------------------------------------------- save and load
 

@@ -122,12 +122,12 @@ def above_floor(floor, z, eligible, row, p):
 
 
 @compiled
-def choose(policy, states, pending, decisions, arms, contexts, eligible, given, noise, floor, events):
+def choose(policy, states, pending, decisions, arms, contexts, eligible, given, noise, floor, events, rows):
     """Choose for each event in order, since a user may occur twice. Return the event of an invalid choice, or -1.
 
     `arms` are the slots of the rows of contexts, `eligible` has one row for each event or one for all. `given` are
     pending decisions from outside (m, K), or (0, K) for those of the fleet. With a floor, noise begins with its
-    numbers.
+    numbers. `rows` (m,) becomes the chosen rows.
     """
     for event in range(events.users.size):
         user = events.users[event]
@@ -144,6 +144,7 @@ def choose(policy, states, pending, decisions, arms, contexts, eligible, given, 
         own = row == choice.arm  # otherwise it is learnt as somebody else's choice
         pending[user, arms[row]] += 1
         decisions[user] += 1
+        rows[event] = row
         events.arms[event] = arms[row]
         events.scores[event] = choice.score if own else 0.0
         events.widths[event] = choice.width if own else 0.0
