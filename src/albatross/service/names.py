@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$"  # no control characters, no halves of pairs
+# No control characters, no halves of pairs. `$` alone would also match before a line feed at the end.
+_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)"
 MOST_BYTES = 256
 
 UserName = Annotated[str, Meta(min_length=1, max_length=MOST_BYTES, pattern=_PRINTABLE)]

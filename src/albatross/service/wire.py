@@ -238,7 +238,7 @@ class HealthAnswer(msgspec.Struct, kw_only=True):
 
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_PATH = re.compile(r" - at `\$?(.*)`$")
+_PATH = re.compile(r" - at (?:`key` in )?`\$?(.*)`$")
 
 
 def parse(body: bytes, kind: Any) -> Any:
