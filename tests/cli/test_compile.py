@@ -24,7 +24,6 @@ simulate(policies.UCB1(), environments.Mixture(n_arms=7, dim=4), horizon=9)
 
 
 USE_A_FLOCK = """
-import numpy as np
 from albatross import machine_code
 made = []
 machine_code._write = lambda path, content: made.append(path.name)
@@ -35,17 +34,17 @@ features = {"age": {"kind": "number"}, "x": {"kind": "vector", "length": 3}}
 settings = ModelSettings(arms=["a", "b", "c"], features=features, products=[("age", "x")], floor=0.1)
 schema = settings.schema()
 bandits, user, other = Bandits(settings, schema, 1), b"0" * 16, b"1" * 16
-contexts = schema.encode({}, [{"age": 1.0, "x": [1.0, 2.0, 3.0]}] * 3)
-bandits.fix({"unit": bandits.missing_unit(contexts, np.ones(3, bool))})
+rows = bandits.rows(["a", "b", "c"], schema.encode({}, [{"age": 1.0, "x": [1.0, 2.0, 3.0]}] * 3))
+bandits.fix({"unit": bandits.missing_unit(rows)})
 bandits.fix({"level": 1.0})
 for one in (user, other):
     bandits.admit(one)
     for _ in range(20):
-        bandits.learn(one, bandits.decide(one, contexts, np.ones(3, bool)), 1.0)
+        bandits.learn(one, bandits.decide(one, rows), 1.0)
 bandits.take_up(bandits.look())
-bandits.explain(user, contexts, np.ones(3, bool))
+bandits.explain(user, rows)
 bandits.describe(user)
-choice = bandits.decide(user, contexts, np.ones(3, bool))
+choice = bandits.decide(user, rows)
 bandits.drop(user, choice)
 bandits.record(user, choice)
 bandits.add_arm("d", 3)

@@ -242,6 +242,23 @@ def test_actions_come_and_go(served, monkeypatch):
     assert len(served.engine.models["personalizer"].arms) == 4
 
 
+def test_actions_of_a_model_whose_arms_pass_become_no_arms(served):
+    settings = {
+        "arms": "passing",
+        "features": personalizer.FEATURES,
+        "policy": "linucb(biases=False)",
+        "users": "shared",
+    }
+    assert served.call("PUT", "/v1/models/personalizer", settings).status_code == 201
+    for number in range(3):
+        actions = [{"id": f"{number}/{each['id']}", "features": each["features"]} for each in ARTICLES]
+        answer = rank(served, eventId=f"e{number}", actions=actions)
+        assert {each["id"] for each in answer["ranking"]} == {each["id"] for each in actions}
+        reward(served, f"e{number}")
+    arms = served.call("GET", "/v1/models/personalizer/arms").json()["arms"]
+    assert [(arm["arm"], arm["decisions"], arm["rewards"]) for arm in arms] == [("passing", 3, 3)]
+
+
 def test_with_one_bandit_per_user_the_context_names_the_user(served):
     features = {"hashed": {"kind": "vector", "length": 64, "of": "arm"}}  # the same in more words
     settings = {"arms": ["news"], "features": features, "policy": "linucb", "rewards": {"wait": "10m"}}

@@ -6,7 +6,7 @@ the same order, and gets the same bits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,18 @@ from albatross.models.population import Population
 from albatross.models.units import unit_of
 from albatross.protocol import Offer
 from albatross.service.events import Choice, pack_arrays, unpack_arrays
-from albatross.service.settings import ModelSettings, policy_in_words
+from albatross.service.settings import PASSING, ModelSettings, policy_in_words
 
 _FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look at the population, and their growth
 _STEPS = 2  # of EM, in a look
+
+
+class Rows(NamedTuple):
+    """What a user is offered: a row of features for each arm, and which of them are eligible."""
+
+    arms: list[str]
+    contexts: np.ndarray  # (K, d)
+    eligible: np.ndarray  # (K,) bool
 
 
 class Bandits:
@@ -29,8 +37,9 @@ class Bandits:
 
     def __init__(self, settings: ModelSettings, features: Features, seed: int) -> None:
         self.features, self.is_flock = features, settings.policy == "flock"
-        first = list(settings.first_arms)
-        common: dict[str, Any] = {"users": [], "arms": first, "features": features, "floor": settings.floor}
+        self.passing, first = settings.passing, list(settings.first_arms)
+        arms = PASSING if self.passing else first
+        common: dict[str, Any] = {"users": [], "arms": arms, "features": features, "floor": settings.floor}
         self._crowd: Any
         if self.is_flock:
             self._crowd = Flock(**common, looks=False, seed=seed)
@@ -47,23 +56,25 @@ class Bandits:
         """The active arms, in the order of the rows of contexts."""
         return list(self._places)
 
-    def contexts(self, arms: list[str], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return contexts (K, d) of all active arms and a mask (K,), from the features (n, d) of the eligible ones."""
+    def rows(self, arms: list[str], features: np.ndarray) -> Rows:
+        """Return the rows of all active arms, or of those that pass, from the features (n, d) of the eligible ones."""
+        if self.passing:
+            return Rows(arms, features, np.ones(len(arms), bool))
         places = [self._places[arm] for arm in arms]
         contexts, mask = np.zeros((len(self._places), features.shape[1])), np.zeros(len(self._places), bool)
         contexts[places], mask[places] = features, True
-        return contexts, mask
+        return Rows(self.arms, contexts, mask)
 
-    def decide(self, user: bytes, contexts: np.ndarray, mask: np.ndarray) -> Choice:
+    def decide(self, user: bytes, rows: Rows) -> Choice:
         """Choose an arm for a user. It is pending until `learn` or `drop`."""
-        made = self._crowd.select([user.hex()], contexts[None], mask[None])
-        return _choice(made)
+        made = self._crowd.select([user.hex()], rows.contexts[None], rows.eligible[None])
+        return _choice(rows.arms[made.arms[0]] if self.passing else str(made.arms[0]), made)
 
     def record(self, user: bytes, choice: Choice) -> None:
         """Take a choice from the log: to the user's state the same as `decide`."""
         self._crowd.record(
             [user.hex()],
-            [choice.arm],
+            None if self.passing else [choice.arm],
             choice.action[None],
             scores=[choice.score],
             widths=[choice.width],
@@ -73,8 +84,7 @@ class Bandits:
 
     def another(self, arm: str, action: np.ndarray, propensity: float = np.nan) -> Choice:
         """Return a choice that somebody else made."""
-        slot = self._crowd.slot_of(arm)
-        return Choice(arm, slot, action, 0.0, 0.0, propensity, np.full(self.tag_size, np.nan))
+        return Choice(arm, self.slot(arm), action, 0.0, 0.0, propensity, np.full(self.tag_size, np.nan))
 
     def learn(self, user: bytes, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice."""
@@ -125,13 +135,9 @@ class Bandits:
         """Remove a user from memory and return the row."""
         return self._crowd.release([user.hex()], pending=True)[0]
 
-    def place(self, arm: str) -> int:
-        """Return the row of an active arm in contexts."""
-        return self._places[arm]
-
     def slot(self, arm: str) -> int:
-        """Return where the policy keeps an active arm."""
-        return int(self._crowd.slot_of(arm))
+        """Return where the policy keeps an active arm, or one that passes."""
+        return 0 if self.passing else int(self._crowd.slot_of(arm))
 
     def add_arm(self, name: str, slot: int) -> None:
         """Add an arm in a slot."""
@@ -148,19 +154,18 @@ class Bandits:
         """Number of slots that active and retired arms take."""
         return int(self._crowd.n_slots)
 
-    def explain(self, user: bytes, contexts: np.ndarray, mask: np.ndarray) -> Any:
+    def explain(self, user: bytes, rows: Rows) -> Any:
         """Return what the policy expects of every arm, and what decides; None if it cannot say."""
         try:
-            return self._crowd.explain(user.hex(), contexts, mask)
+            return self._crowd.explain(user.hex(), rows.contexts, rows.eligible)
         except ValueError:  # a policy without a score for every arm
             return None
 
-    def propensity(
-        self, user: bytes, contexts: np.ndarray, mask: np.ndarray, arm: str, *, draws: int, seed: int
-    ) -> float:
+    def propensity(self, user: bytes, rows: Rows, arm: str, *, draws: int, seed: int) -> float:
         """Estimate the probability of an arm for a user now, where the policy draws."""
-        found = self._crowd.propensity([user.hex()], contexts[None], mask[None], draws=draws, seed=seed)
-        return float(found[0, self._places[arm]])
+        offered = rows.contexts[None], rows.eligible[None]
+        found = self._crowd.propensity([user.hex()], *offered, draws=draws, seed=seed)
+        return float(found[0, rows.arms.index(arm)])
 
     def describe(self, user: bytes) -> dict[str, Any]:
         """Return what is known of a user, as plain objects."""
@@ -169,12 +174,12 @@ class Bandits:
 
     # ------------------------------------------------------------------------------------------ what a flock shares
 
-    def missing_unit(self, contexts: np.ndarray, mask: np.ndarray) -> float | None:
+    def missing_unit(self, rows: Rows) -> float | None:
         """Return the unit of contexts that the first decision of a flock fixes, None if there is nothing to fix."""
         if not self.is_flock or self._crowd.unit is not None:
             return None
-        arms = np.arange(len(mask))
-        return float(unit_of(Offer(contexts, mask, np.zeros(len(mask), np.int32), -1, arms)))
+        n = len(rows.arms)
+        return float(unit_of(Offer(rows.contexts, rows.eligible, np.zeros(n, np.int32), -1, np.arange(n))))
 
     @property
     def misses_level(self) -> bool:
@@ -217,24 +222,25 @@ class Bandits:
 
     def rehearse(self) -> None:
         """Do everything once, on bandits that nobody uses: whatever needs compiling is compiled then."""
-        user, (contexts, mask) = bytes(16), self.contexts(self.arms, np.zeros((len(self.arms), self.features.dim)))
+        user, arms = bytes(16), self.arms or [PASSING]
+        rows = self.rows(arms, np.zeros((len(arms), self.features.dim)))
         if self.is_flock:
             self.fix({"unit": 1.0, "level": 0.0})
-        first = self.decide(user, contexts, mask)
+        first = self.decide(user, rows)
         self.learn(user, first, 0.0)
-        self.drop(user, self.decide(user, contexts, mask))
+        self.drop(user, self.decide(user, rows))
         self.record(user, first)
         self.put(user, self.release(user))
-        self.explain(user, contexts, mask)
+        self.explain(user, rows)
         self.describe(user)
         if self.is_flock:
             self.take_up(self.look())
 
 
-def _choice(made: Choices) -> Choice:
+def _choice(arm: str, made: Choices) -> Choice:
     assert made.slots is not None
     return Choice(
-        str(made.arms[0]),
+        arm,
         int(made.slots[0]),
         made.actions[0],
         float(made.scores[0]),

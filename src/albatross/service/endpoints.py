@@ -201,7 +201,7 @@ async def list_arms(service: Service, request: Request, body: bytes) -> Response
         if what in ("outcome:learnt", "outcome:closed", "outcome:default", "outcome:frozen"):
             cell[1] += n
             cell[2] += total
-    arms = [(name, True, features) for name, features in model.arms.items()]
+    arms = [(name, True, features) for name, features in model.counted_arms.items()]
     arms += [(name, False, {}) for name in dict.fromkeys(model.retired.values()) if name not in model.arms]
     shown = answered(ArmsAnswer(arms=[_arm(*arm, *counts.get(arm[0], (0, 0, 0.0))) for arm in arms]))
     await service.engine.settled()

@@ -23,8 +23,9 @@ DRAWS = 10_000  # for the propensity of a policy that draws
 def export(store: SQLiteStore, name: str, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
     """Write the decisions of a model with their rewards; return how many. Unknown propensities are computed.
 
-    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision. The file
-    is there once it is whole; a journal of this name, of somebody else or of an export that was killed, is left alone.
+    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision. Arms that
+    pass are called by their rows in the request. The file is there once it is whole; a journal of this name, of
+    somebody else or of an export that was killed, is left alone.
     """
     model = _number(store, name)
     written = 0
@@ -56,6 +57,7 @@ def _export_users(
     fold: Fold | None = None
     unsettled: set[int] = set()  # decisions that were written: not imports, nor those without an offer
     offers: dict[int, tuple[list[str], np.ndarray]] = {}  # of requests with several slots, by their first decision
+    rows: dict[str, int] = {}  # of the arms of a request
     for event in store.events(0, users):
         progress(1)
         if event.model != model:
@@ -68,13 +70,15 @@ def _export_users(
             offer = _offer(event, offers)
             if offer is not None:
                 text = identity.decision(DecisionId(0, event.seq))
+                rows = {arm: row for row, arm in enumerate(offer[0])} if event.place == 0 else rows
+                passing = fold.bandits.passing  # then arms of different requests have nothing in common but features
                 propensity = event.propensity
                 if propensity is None and event.by == "policy":
                     propensity = _drawn(fold, event, offer)
                 log.write_decision(
                     text,
-                    action=event.arm,
-                    eligible=offer[0],
+                    action=rows[event.arm] if passing else event.arm,
+                    eligible=[rows[arm] for arm in offer[0]] if passing else offer[0],
                     propensity=propensity,
                     contexts=offer[1],
                     user=event.user.hex(),
@@ -104,7 +108,6 @@ def _offer(made: Decision, offers: dict[int, tuple[list[str], np.ndarray]]) -> t
 
 
 def _drawn(fold: Fold, made: Decision, offer: tuple[list[str], np.ndarray]) -> float:
-    contexts, mask = fold.bandits.contexts(*offer)
     if made.user not in fold.bandits:
         fold.bandits.admit(made.user)
-    return fold.bandits.propensity(made.user, contexts, mask, made.arm, draws=DRAWS, seed=made.seq)
+    return fold.bandits.propensity(made.user, fold.bandits.rows(*offer), made.arm, draws=DRAWS, seed=made.seq)

@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 
 from albatross.service import rewards
+from albatross.service.bandits import Rows
 from albatross.service.events import DROP, EFFECTS, LEARN, Choice, Decision, Happening, Outcome, pack_offer, packed
 from albatross.service.fold import Fold, Pending, own_bytes, relived
 from albatross.service.identity import DecisionId, Identity
 from albatross.service.offers import encoded, offered
 from albatross.service.problems import absent, invalid
 from albatross.service.seen import Seen
-from albatross.service.settings import CHANGEABLE, MOST_ARMS, ModelSettings, check
+from albatross.service.settings import CHANGEABLE, MOST_ARMS, PASSING, ModelSettings, check
 from albatross.service.store import OpenDecision
 from albatross.service.wire import (
     Decided,
@@ -26,6 +27,7 @@ from albatross.service.wire import (
     RankAnswer,
     Ranked,
     RankRequest,
+    check_name,
 )
 from albatross.service.writer import Group
 
@@ -96,7 +98,7 @@ class Model:
         self.features = self.settings.schema()
         self.seen = Seen(self.features.dim)
         self._most_open = MOST_OPEN_SHARED if self.settings.users == "shared" else MOST_OPEN
-        self.arms = dict(self.settings.first_arms)  # active ones, with registered features
+        self.arms = dict(self.settings.first_arms)  # active ones, with registered features; none if arms pass
         self.retired: dict[int, str] = {}  # by slot; a slot is used again once no decision for its arm is open
         self.fold: Fold = relived(self.settings, self.features, self.seed, ())
         self.hot: OrderedDict[bytes, Hot] = OrderedDict()  # the least recently used first
@@ -109,6 +111,11 @@ class Model:
         self.looked, self.began, self.is_counted = 0, 0, False
         for event in happenings[1:]:
             self.take(event)
+
+    @property
+    def counted_arms(self) -> dict[str, dict[str, Any]]:
+        """The arms under whose names decisions are counted; one stands for all that pass: there is no end of them."""
+        return {PASSING: {}} if self.settings.passing else self.arms
 
     @property
     def seed(self) -> int:
@@ -169,7 +176,10 @@ class Model:
     def change(self, settings: ModelSettings, group: Group, ticket: Ticket) -> None:
         """Change what may change while the model runs."""
         for name in ModelSettings.__struct_fields__:
-            if name not in (*CHANGEABLE, "arms") and getattr(settings, name) != getattr(self.settings, name):
+            same = getattr(settings, name) == getattr(self.settings, name)
+            if name == "arms":  # other changes of arms have calls of their own
+                same = settings.passing == self.settings.passing
+            if name not in CHANGEABLE and not same:
                 raise invalid(
                     f"{name} cannot change: states depend on it. Make a new model, and import the log of this one",
                     at=f"/{name}",
@@ -186,6 +196,7 @@ class Model:
 
         `in_use` says whether a decision for a slot is open, in memory or on disk.
         """
+        self._check_lasting()
         encoded(
             self.settings.schema(), {}, {"/features": features}
         )  # a schema of its own: what is absent here is not missing
@@ -202,37 +213,42 @@ class Model:
 
     def retire_arm(self, name: str, group: Group, ticket: Ticket) -> None:
         """Retire an arm; what it taught of theta stays."""
+        self._check_lasting()
         if name not in self.arms:
             raise absent(f"there is no active arm {name!r}")
         if len(self.arms) == 1:
             raise invalid(f"{name!r} is the last arm: add another one first")
         self.happen("retired", {"name": name, "slot": self.bandits.slot(name)}, group, ticket)
 
+    def _check_lasting(self) -> None:
+        if self.settings.passing:
+            raise invalid("the arms of this model pass: every rank brings its own, and none can be added or retired")
+
     # ----------------------------------------------------------------------------------------------------- decisions
 
     def rank(self, request: RankRequest, user: bytes, group: Group, ticket: Ticket) -> RankAnswer:
         """Decide. Everything is checked before anything changes."""
-        arms, features = offered(request, self.features, self.arms)
+        arms, features = offered(request, self.features, None if self.settings.passing else self.arms)
         self._check_slots(request, arms)
-        contexts, mask = self.bandits.contexts(arms, features)
+        rows = self.bandits.rows(arms, features)
         answer = RankAnswer(decisions=[], model_version=self.version, new_user=user not in self.bandits)
-        self._fix_unit(contexts, mask, group, ticket)
+        self._fix_unit(rows, group, ticket)
         self.seen.add(features)
         if answer.new_user:
             self.bandits.admit(user)
             group.tally(self.number, ticket.at // _HOUR, "newcomer", "")
         if request.explain:
-            answer.ranking = self._explained(user, contexts, mask)
+            answer.ranking = self._explained(user, rows)
         offer, first = pack_offer(arms, features) if self.settings.log_offers == "all" else b"", 0
         for place in range(request.slots):
             if self.settings.mode == "apprentice":
-                played = self._follow(request, user, contexts, mask, group, ticket)
+                played = self._follow(request, user, rows, group, ticket)
             else:
-                played = self._play(user, contexts, mask, group, ticket)
+                played = self._play(user, rows, group, ticket)
             seq = ticket.next()
             first = first or seq
             self._open(seq, user, played, Place(place, first, b"" if place else offer), request.defer, group, ticket)
-            mask[self.bandits.place(played.choice.arm)] = False
+            rows.eligible[rows.arms.index(played.choice.arm)] = False
             answer.decisions.append(
                 Decided(
                     id=self._identity.decision(DecisionId(0, seq)),
@@ -255,28 +271,26 @@ class Model:
             if request.slots > 1:
                 raise invalid("in apprentice mode there is one slot", at="/slots")
 
-    def _fix_unit(self, contexts: np.ndarray, mask: np.ndarray, group: Group, ticket: Ticket) -> None:
+    def _fix_unit(self, rows: Rows, group: Group, ticket: Ticket) -> None:
         """Log the unit of contexts that the first decision of a flock fixes."""
-        unit = self.bandits.missing_unit(contexts, mask)
+        unit = self.bandits.missing_unit(rows)
         if unit is not None:
             self.happen("origin", {"unit": unit}, group, ticket)
 
-    def _play(self, user: bytes, contexts: np.ndarray, mask: np.ndarray, group: Group, ticket: Ticket) -> Played:
+    def _play(self, user: bytes, rows: Rows, group: Group, ticket: Ticket) -> Played:
         """Let the policy choose, or the floor."""
-        choice, n = self.bandits.decide(user, contexts, mask), int(mask.sum())
+        choice, n = self.bandits.decide(user, rows), int(rows.eligible.sum())
         if choice.propensity > 0.0:  # NaN where it is not known
             weight = 1.0 / (n * choice.propensity)  # of the decision, in the evaluation of a uniform policy
             group.tally(self.number, ticket.at // _HOUR, "weight", "", weight)
         return Played(choice, "floor" if n > 1 and choice.propensity == self.bandits.floor / n else "policy")
 
-    def _follow(
-        self, request: RankRequest, user: bytes, contexts: np.ndarray, mask: np.ndarray, group: Group, ticket: Ticket
-    ) -> Played:
+    def _follow(self, request: RankRequest, user: bytes, rows: Rows, group: Group, ticket: Ticket) -> Played:
         """Play the baseline, and note what the policy would have chosen."""
-        own = self.bandits.decide(user, contexts, mask)
+        own = self.bandits.decide(user, rows)
         self.bandits.drop(user, own)
         arm = str(request.baseline)
-        choice = self.bandits.another(arm, contexts[self.bandits.place(arm)])
+        choice = self.bandits.another(arm, rows.contexts[rows.arms.index(arm)])
         self.bandits.record(user, choice)
         group.tally(self.number, ticket.at // _HOUR, "agreed", "", float(own.arm == choice.arm))
         return Played(choice, "baseline", own_bytes(own))
@@ -306,18 +320,18 @@ class Model:
         self.fold.open[seq] = pending
         hot.open[seq], hot.last, hot.new = None, seq, hot.new + 1
         group.opened[seq] = OpenDecision(seq, user, pending.due, pending.active, pending.kept)
-        group.tally(self.number, ticket.at // _HOUR, f"decision:{played.by}", choice.arm)
+        group.tally(self.number, ticket.at // _HOUR, f"decision:{played.by}", self._label(choice.arm))
         if len(hot.open) > self._most_open:
             self.settle(next(iter(hot.open)), "expired", None, group, ticket)
 
-    def _explained(self, user: bytes, contexts: np.ndarray, mask: np.ndarray) -> list[Ranked]:
-        found = self.bandits.explain(user, contexts, mask)
+    def _explained(self, user: bytes, rows: Rows) -> list[Ranked]:
+        found = self.bandits.explain(user, rows)
         if found is None:
             return []
-        order = [row for row in np.argsort(-found.scores, kind="stable").tolist() if mask[row]]
+        order = [row for row in np.argsort(-found.scores, kind="stable").tolist() if rows.eligible[row]]
         return [
             Ranked(
-                arm=found.arms[row],
+                arm=rows.arms[row],
                 mean=_known(found.means[row]),
                 width=_known(found.widths[row]),
                 top=found.contributions[:_EXPLAINED] if row == found.best else [],
@@ -327,13 +341,14 @@ class Model:
 
     def learn_import(self, item: ImportedDecision, user: bytes, group: Group, ticket: Ticket) -> None:
         """Learn somebody else's decision with its reward."""
-        if item.arm not in self.arms:
+        if self.settings.passing:
+            check_name(item.arm, "an arm's name", at="/arm")
+        elif item.arm not in self.arms:
             raise invalid(f"there is no active arm {item.arm!r}", at="/arm")
-        action = encoded(self.features, item.context, {"/features": {**self.arms[item.arm], **item.features}})
+        action = encoded(self.features, item.context, {"/features": {**self.arms.get(item.arm, {}), **item.features}})
         if self.learns_nothing:
             raise invalid("the model is frozen: it learns nothing")
-        contexts, mask = self.bandits.contexts([item.arm], action)
-        self._fix_unit(contexts, mask, group, ticket)
+        self._fix_unit(self.bandits.rows([item.arm], action), group, ticket)
         choice = self.bandits.another(item.arm, action[0], item.propensity or math.nan)
         self.bandits.record(user, choice)
         seq = ticket.next()
@@ -361,7 +376,7 @@ class Model:
         """Log a reward that came after the wait."""
         event = Outcome(ticket.next(), self.number, decision.user, decision.seq, ticket.at, value, "late")
         self._log(event, group)
-        group.tally(self.number, ticket.at // _HOUR, "outcome:late", decision.arm, value)
+        group.tally(self.number, ticket.at // _HOUR, "outcome:late", self._label(decision.arm), value)
 
     def activate(self, decision: int, group: Group, ticket: Ticket) -> str:
         """Begin the wait of a deferred decision, and learn what came before."""
@@ -414,12 +429,16 @@ class Model:
             self.recent.popitem(last=False)
 
     def _tally_outcome(self, event: Outcome, pending: Pending, group: Group) -> None:
-        hour, arm = event.at // _HOUR, pending.choice.arm
+        hour, arm = event.at // _HOUR, self._label(pending.choice.arm)
         group.tally(self.number, hour, f"outcome:{event.status}", arm, event.value or 0.0)
         if event.value is not None:
             group.tally(self.number, hour, f"reward:{pending.by}", "", event.value)
         if EFFECTS[event.status] == DROP:
             group.tally(self.number, hour, "dropped", arm)
+
+    def _label(self, arm: str) -> str:
+        """Return the name under which an arm is counted."""
+        return PASSING if self.settings.passing else arm
 
     def compile(self) -> None:
         """Compile what decides, learns, loads and explains, so that no request waits for it."""

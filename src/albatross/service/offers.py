@@ -11,13 +11,17 @@ import numpy as np
 from albatross.features import Features
 from albatross.service.problems import invalid
 from albatross.service.settings import LARGEST
-from albatross.service.wire import RankRequest, escaped
+from albatross.service.wire import RankRequest, check_name, escaped
 
 Offered = tuple[list[str], np.ndarray]  # eligible arms, and their features (n, d)
 
 
-def offered(request: RankRequest, features: Features, known: Mapping[str, dict[str, Any]]) -> Offered:
-    """Return the eligible arms of a request with their features; `known` are the active arms with registered ones."""
+def offered(request: RankRequest, features: Features, known: Mapping[str, dict[str, Any]] | None) -> Offered:
+    """Return the eligible arms of a request with their features.
+
+    `known` are the active arms with registered ones, None if arms pass.
+    """
+    known = _passing(request) if known is None else known
     excluded = set(request.exclude)
     for arm in excluded - known.keys():
         raise invalid(f"there is no active arm {arm!r}", at="/exclude")
@@ -40,6 +44,15 @@ def offered(request: RankRequest, features: Features, known: Mapping[str, dict[s
     given = request.arms if isinstance(request.arms, dict) else {}
     records = {f"/arms/{escaped(arm)}": {**known[arm], **given.get(arm, {})} for arm in arms}
     return arms, encoded(features, request.context, records)
+
+
+def _passing(request: RankRequest) -> dict[str, dict[str, Any]]:
+    """Return the arms that a request brings; nothing is registered for them."""
+    if request.arms is None or (isinstance(request.arms, list) and request.features_b64 is None):
+        raise invalid("the arms of this model pass: every rank must bring arms with their features", at="/arms")
+    for arm in request.arms:
+        check_name(arm, "an arm's name", at="/arms")
+    return {arm: {} for arm in request.arms}
 
 
 def encoded(features: Features, context: dict[str, Any], records: Mapping[str, dict[str, Any]]) -> np.ndarray:

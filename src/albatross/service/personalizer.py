@@ -202,6 +202,8 @@ _offered: WeakKeyDictionary[Model, dict[str, None]] = WeakKeyDictionary()  # arm
 
 async def _offer(service: Service, model: Model, actions: list[str]) -> None:
     """Make sure that all actions are arms; others make room, those first that were not offered for long."""
+    if model.settings.passing:
+        return
     order = _offered.setdefault(model, dict.fromkeys(model.arms))
     for name in actions:
         order.pop(name, None)

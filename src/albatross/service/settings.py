@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a client needs these types, but no compiler
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 MOST_ARMS, MOST_FEATURES, MOST_SLOTS = 1_000, 512, 10
+PASSING = "passing"  # in place of arms: every call brings its own
 LARGEST = 1e30  # size of a number in a request
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_WAIT = 366 * _UNITS["d"]
@@ -52,7 +53,8 @@ class RewardRules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A policy, features, arms and rules, under a name."""
 
-    arms: dict[ArmName, dict[str, Any]] | list[ArmName] = []  #: the first arms, with features that do not change
+    #: the first arms, with features that do not change; "passing": every rank brings arms of its own
+    arms: dict[ArmName, dict[str, Any]] | list[ArmName] | Literal["passing"] = []
     features: dict[str, dict[str, Any]]  #: kind, scale and owner of every feature, as `albatross schema` writes them
     products: list[tuple[str, str]] = []  #: pairs of features whose products are features too
     policy: str = "flock"  #: "flock", or a policy in words as on the command line
@@ -64,8 +66,15 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     log_offers: Literal["all", "chosen"] = "all"  #: "chosen" saves most of the disk and gives up evaluation
 
     @property
+    def passing(self) -> bool:
+        """Whether arms are there for one call only, and nothing is kept of them."""
+        return self.arms == PASSING
+
+    @property
     def first_arms(self) -> dict[str, dict[str, Any]]:
         """The first arms with their features."""
+        if isinstance(self.arms, str):
+            return {}
         return self.arms if isinstance(self.arms, dict) else {name: {} for name in self.arms}
 
     def schema(self) -> Features:
@@ -84,8 +93,8 @@ def check(settings: ModelSettings) -> None:
     features = settings.schema()
     if features.dim > MOST_FEATURES:
         raise ValueError(f"the features have {features.dim} coordinates: at most {MOST_FEATURES} are allowed")
-    names = list(settings.arms)
-    if not names:
+    names = [] if settings.passing else list(settings.arms)
+    if not (names or settings.passing):
         raise ValueError("arms must name at least one arm")
     if len(names) > MOST_ARMS:
         raise ValueError(f"there are {len(names)} arms: at most {MOST_ARMS} are allowed")
@@ -93,7 +102,8 @@ def check(settings: ModelSettings) -> None:
         raise ValueError("arms lists a name twice")
     if any(not is_short(name) for name in names):
         raise ValueError("the name of an arm must have at most 256 bytes")
-    features.encode({}, list(settings.first_arms.values()))
+    if names:
+        features.encode({}, list(settings.first_arms.values()))
     rules = settings.rewards
     if not 0 < rules.wait_ms <= _LONGEST_WAIT:
         raise ValueError(f"wait must be more than 0 and at most 366d, not {rules.wait}")
@@ -106,16 +116,23 @@ def check(settings: ModelSettings) -> None:
 
 def policy_in_words(settings: ModelSettings) -> Any:
     """Return the policy of a model, or None for a flock."""
+    from albatross.arms import PassingRows
     from albatross.policies.in_words import build
     from albatross.protocol import on_ball
 
     if settings.policy == "flock":
+        if settings.passing:
+            raise ValueError(
+                'arms="passing" needs a policy without biases, such as "albatross(biases=False)", not "flock"'
+            )
         if settings.users == "shared":
             raise ValueError('users="shared" needs one bandit: take another policy than "flock", such as "albatross"')
         return None
     policy = build(settings.policy, {"horizon": settings.horizon or 10_000})
     if on_ball(policy):
         raise ValueError(f"{settings.policy} plays on the unit ball, but a service needs arms")
+    if settings.passing:
+        PassingRows.check_policy(policy)
     return policy
 
 

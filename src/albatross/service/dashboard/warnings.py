@@ -58,7 +58,7 @@ def _of_rewards(facts: Facts) -> Iterator[str]:
 
 
 def _of_arms(facts: Facts) -> Iterator[str]:
-    never, active = facts.never_played, len(facts.model.arms)
+    never, active = facts.never_played, len(facts.model.arms)  # none if arms pass
     if never and facts.n_decisions >= _ENOUGH:
         names = ", ".join(never[:_NAMED]) + (f" and {len(never) - _NAMED:,} more" if len(never) > _NAMED else "")
         yield f"{len(never)} of {active} active arms were not played in {DAYS} days: {names}."
