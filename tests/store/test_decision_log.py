@@ -17,6 +17,7 @@ import pytest
 from albatross import Agent, LogWriter, policies
 from albatross.datasets import read_log
 from albatross.environments import Logged
+from albatross.store import decision_log
 from albatross.store.decision_log import journal_of
 
 ARMS = ["art", "sport", "Zürich, 8|1", 'a "quoted" one']
@@ -191,7 +192,8 @@ def test_a_full_disk_costs_one_line_and_the_next_one_is_whole(tmp_path):
 
 def test_a_file_that_is_no_journal_is_neither_written_to_nor_removed(tmp_path):
     journal, other = tmp_path / "log.csv.unfinished", tmp_path / "other"
-    for text in ("my notes", "[]\n", '{"reward": 1}\n', "\0" * 20):
+    begins_alike = ("\nmy notes\n", '{\n  "reward": 1\n}\n')
+    for text in ("my notes", "[]\n", '{"reward": 1}\n', "\0" * 20, *begins_alike):
         journal.write_text(text)
         with pytest.raises(ValueError, match=r"log\.csv\.unfinished is not the journal of a log"):
             LogWriter(tmp_path / "log.csv")
@@ -222,6 +224,31 @@ def test_parquet_on_a_full_disk_is_one_sentence_and_the_journal_stays(tmp_path):
     log.close()
     with pytest.raises(ValueError, match=r"log\.parquet has no usable row: 1 without a reward"):
         read_log(log.path)
+
+
+def test_a_journal_that_begins_with_cut_lines_is_continued(tmp_path):
+    (tmp_path / "log.csv.unfinished").write_text('\n{"deci\n{\n{"decision": "a", "rew')
+    log = LogWriter(tmp_path / "log.csv")
+    log.write_decision("b", action="x", eligible=["x"], propensity=1.0)
+    with pytest.warns(UserWarning, match="lines were cut"):
+        log.close()
+    assert [row["decision"] for row in rows(log.path)] == ["b"]
+
+
+@pytest.mark.parametrize("moment", ["try_lock", "_check_journal"])
+def test_a_writer_that_comes_while_another_one_closes_the_log_is_refused(tmp_path, monkeypatch, moment):
+    """It would write to a journal that is removed, or replace the table."""
+    log, real = LogWriter(tmp_path / "log.csv"), getattr(decision_log, moment)
+    log.write_decision("a", action="x", eligible=["x"], propensity=1.0)
+
+    def after_the_other_one_has_closed(argument):
+        log.close()
+        return real(argument)
+
+    monkeypatch.setattr(decision_log, moment, after_the_other_one_has_closed)
+    with pytest.raises(ValueError, match="is being written by another LogWriter"):
+        LogWriter(log.path)
+    assert [row["decision"] for row in rows(log.path)] == ["a"]
 
 
 def test_two_writers_do_not_share_a_path(tmp_path):

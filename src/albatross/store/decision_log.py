@@ -87,12 +87,20 @@ class LogWriter:
         self._journal = journal_of(self.path)
         _check_journal(self._journal)
         self._file = open(self._journal, "ab", buffering=0)  # noqa: SIM115
-        if not try_lock(self._file):
+        if not (try_lock(self._file) and self._is_mine()):
             self._file.close()
             raise ValueError(f"{self._journal} is being written by another LogWriter: give every log its own path")
         self._cut = self._ends_in_a_cut_line()
         self._process, self._lock = os.getpid(), threading.Lock()
         renew_after_fork(self)
+
+    def _is_mine(self) -> bool:
+        """Return whether the locked file is the journal of a log to come: another writer may just have closed it."""
+        try:
+            same = os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self._journal))
+        except FileNotFoundError:
+            return False
+        return same and not self.path.exists()
 
     def _ends_in_a_cut_line(self) -> bool:
         with open(self._journal, "rb") as file:
@@ -190,9 +198,11 @@ def _check_journal(journal: Path) -> None:
     if journal.is_symlink() or not journal.is_file():  # opening a pipe would wait for its reader
         raise ValueError(f"{journal} is not a regular file: give the log another name")
     with open(journal, "rb") as file:
-        start = file.read(len(_FIRST)).partition(b"\n")[0]
-    if not _FIRST.startswith(start):  # a killed writer may have written a part of it
-        raise ValueError(f"{journal} is not the journal of a log: give the log another name")
+        while start := file.readline(len(_FIRST)):
+            if start == _FIRST:
+                return
+            if not _FIRST.startswith(start.rstrip(b"\n")):  # a killed writer may have written a part of it
+                raise ValueError(f"{journal} is not the journal of a log: give the log another name")
 
 
 def _is_list(value: Any) -> bool:
