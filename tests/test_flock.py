@@ -402,6 +402,16 @@ def test_rewards_of_any_allowed_size_can_be_saved_and_shared(size):
     flock.take_up(flock.renew(flock.shared, flock.hear(flock.shared)))
 
 
+def test_contexts_of_the_largest_numbers_can_be_saved_and_put_back():
+    """Their length is larger than any number that is allowed."""
+    flock = new_flock()
+    choices = flock.select(["anna"], np.full((1, 3, DIM), 1e100))
+    flock.update(choices, [1.0])
+    flock.put("anna", flock.row("anna"))
+    assert Flock.load(_saved(flock)).unit == flock.unit == 1e100
+    new_flock(unit=flock.unit)
+
+
 # ------------------------------------------------------------------------------------------------- rows from elsewhere
 
 
@@ -432,6 +442,31 @@ def test_a_row_of_impossible_numbers_is_refused(played, changes):
     with pytest.raises(ValueError, match=r"must|impossible"):
         played.put("user 1", changed_row(played, "user 1", **changes))
     assert _saved(played).getvalue() == before
+
+
+_LARGEST_SUM = 4e100 * 32**0.5  # of user 1, after 32 rewards
+
+
+@pytest.mark.parametrize(
+    ("changes", "too_much"),
+    [
+        ({"plays": np.array([2**52])}, {"plays": np.array([2**53])}),
+        ({"decisions": np.array([2**30 - 2**23], np.int32)}, {"decisions": np.array([2**31 - 2**24], np.int32)}),
+        ({"pending": np.full((1, 3), 2**30 - 2**23, np.int32)}, {"pending": np.full((1, 3), 2**31 - 2**24, np.int32)}),
+        ({"sides": np.full((1, 6), 0.99 * _LARGEST_SUM)}, {"sides": np.full((1, 6), 1.01 * _LARGEST_SUM)}),
+        ({"triangles": np.full((1, 15), 0.99 * _LARGEST_SUM)}, {"triangles": np.full((1, 15), 1.01 * _LARGEST_SUM)}),
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_user_at_the_limits_of_a_row_goes_on_and_the_file_of_all_stays_readable(played, changes, too_much):
+    flock, contexts = Flock.load(_saved(played)), np.random.default_rng(5).standard_normal((1, 3, DIM))
+    assert flock.user("user 1").rewards == 32
+    with pytest.raises(ValueError, match=r"impossible|must hold finite numbers"):
+        flock.put("user 1", changed_row(flock, "user 1", **too_much))
+    flock.put("user 1", changed_row(flock, "user 1", **changes))
+    choices = flock.record(["user 1"] * 3, ARMS, contexts[0])
+    flock.update(choices.rows([0, 1]), [1.0, 2.0])
+    assert Flock.load(_saved(flock)).users == flock.users
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])

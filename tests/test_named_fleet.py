@@ -483,14 +483,22 @@ def test_a_row_cannot_spoil_the_file_of_all_users():
     assert loaded.select(["bob"], contexts).scores.tolist() == fleet.select(["bob"], contexts).scores.tolist()
 
 
-def test_counts_that_would_run_over_are_refused():
+def test_counts_that_would_run_over_are_refused_and_the_file_of_all_users_stays_readable():
     fleet = new_fleet()
     play(fleet, np.random.default_rng(0), 3)
     row, before = fleet.row("anna"), pickle.dumps(fleet)
     at = len(row) - 4 - fleet._crowd.layout.n_bytes + fleet._crowd.layout._decisions.start
-    with pytest.raises(ValueError, match="numbers of decisions"):
-        fleet.put("anna", with_checksum(row[:at] + (2**31 - 1).to_bytes(4, "little") + row[at + 4 :]))
+
+    def counting(number):
+        return with_checksum(row[:at] + number.to_bytes(4, "little") + row[at + 4 :])
+
+    for number in (2**31 - 1, 2**31 - 2**24):
+        with pytest.raises(ValueError, match="numbers of decisions"):
+            fleet.put("anna", counting(number))
     assert pickle.dumps(fleet) == before
+    fleet.put("anna", counting(2**30 - 2**23))
+    fleet.record(["anna"] * len(fleet.arms), fleet.arms, np.ones((len(fleet.arms), D)))
+    assert pickle.loads(pickle.dumps(fleet)).users == fleet.users
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ import numpy as np
 _FLOAT = np.dtype(np.float64)
 LARGEST = 1e100  # contexts, rewards and parameters: sums of their squares must stay finite
 MOST_ROUNDS = 2**53  # above this, floats cannot count in steps of 1
-MOST_DECISIONS = 2**31 - 2**24  # of a user, read from elsewhere: they are counted on in 32 bits
+MOST_DECISIONS = 2**31 - 2**24  # of a user, in a file: they are counted on in 32 bits
+# In a row: the user goes on, and the file of all users must stay readable.
+MOST_ROUNDS_IN_ROW, MOST_DECISIONS_IN_ROW = MOST_ROUNDS // 2, MOST_DECISIONS // 2
 _LONGEST_SHOWN = 100  # characters of a wrong value in a message
 _LONGEST_NAME = 4_000  # bits of a whole number; Python does not write numbers of any length to a file
 _LITTLE = 1 << 24  # bytes that are always available

@@ -36,7 +36,7 @@ def common_origin(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 def fitting_unit(known: float, contexts: np.ndarray, offer: Offer) -> float:
     """Return the unit, that of an offer if none is known. Contexts far beyond it are refused."""
-    unit = known or unit_of(offer)
+    unit = known or min(unit_of(offer), checks.LARGEST)  # of many features, a length may be larger than each
     if unit < 1.0 and np.abs(contexts).max() > checks.LARGEST * unit:
         raise ValueError(f"contexts must be at most {checks.LARGEST:g} times their usual length, {unit:g}")
     return float(unit)

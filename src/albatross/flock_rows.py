@@ -18,6 +18,7 @@ from albatross.states import leaves, mapped
 _MAGIC = b"albatross flock row 1\n"  # with the version of the format
 _CHECKSUM = 4  # bytes
 _LARGEST = 4.0 * checks.LARGEST  # of a context or a reward, less the level and as arms come and go
+_LARGEST_SUM = 1e20 * checks.LARGEST  # far above all sums of what a row may hold, and of what is played after it
 
 
 class Kept(NamedTuple):
@@ -109,7 +110,9 @@ def filled(room: Kept, body: bytes, n_arms: int) -> Kept:
         arrays.append(np.frombuffer(body, array.dtype, array.size, place).reshape(array.shape).copy())  # aligned
         place += array.nbytes
     rest = iter(arrays)
-    return checked(mapped(lambda _: next(rest), room), n_arms)
+    kept = checked(mapped(lambda _: next(rest), room), n_arms)
+    _check_row(kept)
+    return kept
 
 
 def checked(kept: Kept, n_arms: int) -> Kept:
@@ -127,18 +130,10 @@ def checked(kept: Kept, n_arms: int) -> Kept:
     if (~data.listed).sum() != len(data.sides):
         raise ValueError("listed must say who has a triangle")
     checks.indices("arms", data.arms, n_arms - 1)
-    # Larger than any play makes them, squares would overflow in the sums over all users.
-    largest = _LARGEST * np.sqrt(np.maximum(data.plays[~data.listed], 1.0))[:, None]
-    squares = data.sides[:, -1:]
-    for name, array, most in (
-        ("events", data.events, _LARGEST),
-        ("triangles", data.triangles, largest),
-        ("sides", data.sides[:, :-1], largest),
-        ("sides", squares, largest**2),
-    ):
-        if not (np.abs(array) <= most).all():
-            raise ValueError(f"{name} must hold finite numbers, no larger than its plays can make them")
-    if (squares < 0.0).any():
+    if not (np.abs(data.events) <= _LARGEST).all():
+        raise ValueError("events must hold finite numbers, no larger than contexts and rewards can be")
+    _check_sums(data, _LARGEST_SUM)
+    if (data.sides[:, -1] < 0.0).any():
         raise ValueError("sides must end in a sum of squares")
     if ((kept.looked < 0) | (kept.looked > data.plays)).any() or (kept.version < -1).any():
         raise ValueError("looked must be numbers of rewards, and version a number of a population")
@@ -149,6 +144,29 @@ def checked(kept: Kept, n_arms: int) -> Kept:
         array[impossible] = 0.0
     kept.version[np.flatnonzero(~data.listed)[impossible]] = -1
     return kept
+
+
+def _check_row(kept: Kept) -> None:
+    """Refuse a user whom no plays make, of a row: in the sums over all users, squares would overflow.
+
+    A file is held to less, or whoever wrote a row could make the file of all users unreadable.
+    """
+    checks.indices("plays", kept.data.plays, checks.MOST_ROUNDS_IN_ROW)
+    for name, array in (("pending", kept.pending), ("decisions", kept.decisions)):
+        checks.indices(name, array, checks.MOST_DECISIONS_IN_ROW)
+    _check_sums(kept.data, _LARGEST * float(np.sqrt(max(kept.data.plays[0], 1))))
+
+
+def _check_sums(data: Packed, largest: float) -> None:
+    """Refuse triangles and their sides if they are larger than this."""
+    sides, squares = data.sides[:, :-1], data.sides[:, -1]
+    for name, array, most in (
+        ("triangles", data.triangles, largest),
+        ("sides", sides, largest),
+        ("sides", squares, largest**2),
+    ):
+        if not (np.abs(array) <= most).all():
+            raise ValueError(f"{name} must hold finite numbers, no larger than its plays can make them")
 
 
 def _are_posteriors(posteriors: Posterior) -> np.ndarray:

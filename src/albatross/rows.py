@@ -87,8 +87,8 @@ class Layout:
         floats, decisions = row[self._floats].view(np.float64), row[self._decisions].view(np.int32)
         if not self._needs_views and are_possible(floats, self._n_counts, decisions):
             return
-        if decisions.min() < 0 or decisions.max() > checks.MOST_DECISIONS:
-            raise ValueError(f"it must hold numbers of decisions, from 0 to {checks.MOST_DECISIONS}")
+        if decisions.min() < 0 or decisions.max() > checks.MOST_DECISIONS_IN_ROW:
+            raise ValueError(f"it must hold numbers of decisions, from 0 to {checks.MOST_DECISIONS_IN_ROW}")
         states = self.views(row[None]).states
         for name, array in leaves(states):
             if self._is_ours:
@@ -107,7 +107,7 @@ def are_possible(floats, n_counts, decisions):
     for value in floats:
         wrong += abs(value) == np.inf
     for number in decisions:
-        wrong += not 0 <= number <= checks.MOST_DECISIONS
+        wrong += not 0 <= number <= checks.MOST_DECISIONS_IN_ROW
     return wrong == 0
 
 
