@@ -305,6 +305,12 @@ def test_a_frame_that_does_not_fit_the_schema_is_refused_by_name_and_counts_noth
     assert not any(features.missing.values())
 
 
+def test_an_error_that_shows_a_frame_is_one_line():
+    frame = pytest.importorskip("pandas").DataFrame({"age": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"not age 0 1\.0 1 2\.0$"):
+        Features({"age": Number()}).encode(frame, [{}])
+
+
 def test_a_frame_with_two_columns_of_one_name_is_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame([["art", 1.0, 2.0]], columns=["topic", "age", "age"])

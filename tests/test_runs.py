@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from albatross import Agent, Fleet, environments, plot_regret, policies, runs_frame, simulate
-from albatross.frames import as_frame, columns_of
+from albatross.frames import as_frame, columns_of, is_frame
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,50 @@ def test_missing_values_and_twin_columns_of_a_frame():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="two columns called 'a'"):
         columns_of(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+class Speaking:
+    """A frame of a library that we do not know: it has one method, of a protocol."""
+
+    def __init__(self, protocol, frame):
+        setattr(type(self), protocol, lambda _, *given, **named: getattr(frame, protocol)(*given, **named))
+
+
+@pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol is deprecated")
+@pytest.mark.parametrize(("protocol", "library"), [("__arrow_c_stream__", "polars"), ("__dataframe__", "pandas")])
+def test_frames_of_other_libraries_are_read_by_the_protocols(protocol, library):
+    frame = pytest.importorskip(library).DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    other = type("Other", (Speaking,), {})(protocol, frame)
+    assert is_frame(other)
+    assert columns_of(other) == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_frames_of_pandas_and_polars_are_read_without_duckdb(monkeypatch):
+    """Which takes a hundred times as long for the few rows of an offer, and is not in the core."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    numbers, texts = pandas.array([1, None], dtype="Int64"), pandas.Categorical(["x", None])
+    frame = pandas.DataFrame({"a": numbers, "b": texts, "c": [0.5, np.nan], 3: [[1.0, 2.0], None]})
+    assert columns_of(frame) == {"a": [1, None], "b": ["x", None], "c": [0.5, None], "3": [[1.0, 2.0], None]}
+    assert columns_of(type("Mine", (pandas.DataFrame,), {})({"a": [True]})) == {"a": [True]}
+    columns = {"a": [1, None], "b": ["x", None], "c": [[1.0], [2.0]]}
+    assert columns_of(polars.DataFrame(columns)) == columns
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_single_column_is_no_frame(library):
+    assert not is_frame(pytest.importorskip(library).Series(["art"]))
+
+
+@pytest.mark.parametrize("wrong", [{}, 3, {"ucb": 1}], ids=["none", "a number", "no run"])
+def test_what_is_no_run_is_refused_with_a_sentence(wrong):
+    for show in (runs_frame, plot_regret):
+        with pytest.raises(ValueError, match="runs must be a Run or a dict of them by name, as simulate returns"):
+            show(wrong)
+
+
+def test_a_single_run_is_a_frame_with_the_name_of_its_policy(runs):
+    assert set(columns_of(runs_frame(runs["ucb"]))["policy"]) == {"UCB"}
 
 
 def test_regret_is_drawn_with_a_line_and_a_band_per_policy(runs, tmp_path):

@@ -37,7 +37,7 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         return repr(shortened(value))
     try:
-        return shortened(repr(value))
+        return shortened(" ".join(repr(value).split()))  # a sentence is one line, and a data frame has several
     except ValueError:  # Python refuses to print integers of more than 4,300 digits
         if isinstance(value, int):
             return f"an integer of about {value.bit_length() * 3 // 10} digits"

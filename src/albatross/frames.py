@@ -23,6 +23,8 @@ def is_frame(value: Any) -> bool:
     """
     if isinstance(value, np.ndarray):
         return value.dtype.names is not None
+    if len(getattr(value, "shape", (0, 0))) != 2:  # a single column speaks the protocols too
+        return False
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__")
 
 
@@ -38,23 +40,44 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     if any(names.count(name) > 1 for name in names):  # pandas allows it, and DuckDB would rename them
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the frame has two columns called {shown(twice)}")
+    own = next((_OWN[kind] for each in type(frame).__mro__ if (kind := _library_and_name(each)) in _OWN), None)
+    if own is not None:
+        return own(frame)
     if not hasattr(frame, "__arrow_c_stream__"):
-        frame = _from_interchange(frame)
+        return columns_of(_from_interchange(frame))
     try:
         import duckdb
     except ImportError:
         raise ImportError(missing_extra("duckdb")) from None
     with duckdb.connect() as connection:
-        connection.register("frame", frame if _is_pandas(frame) else _Stream(frame))
+        connection.register("frame", _Stream(frame))
         found = connection.execute("SELECT * FROM frame")
         names = [column[0] for column in found.description]
         rows = found.fetchall()
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
 
 
-def _is_pandas(frame: Any) -> bool:
-    """Return whether DuckDB reads the frame itself; as an Arrow stream, a pandas frame needs pyarrow."""
-    return type(frame).__module__.partition(".")[0] == "pandas"
+def _columns_of_pandas(frame: Any) -> dict[str, list[Any]]:
+    """Return the columns of a pandas frame; a missing value of any kind is None."""
+    found = {}
+    for name, column in frame.items():
+        gone = column.isna()
+        found[str(name)] = (column.astype(object).where(~gone, None) if gone.any() else column).tolist()
+    return found
+
+
+def _columns_of_polars(frame: Any) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = frame.to_dict(as_series=False)
+    return columns
+
+
+# Frames that give their columns themselves. A pandas frame has no Arrow stream without pyarrow, and DuckDB takes a
+# hundred times as long for the few rows of an offer.
+_OWN = {("pandas", "DataFrame"): _columns_of_pandas, ("polars", "DataFrame"): _columns_of_polars}
+
+
+def _library_and_name(kind: type) -> tuple[str, str]:
+    return kind.__module__.partition(".")[0], kind.__name__
 
 
 class _Stream:
@@ -69,10 +92,10 @@ class _Stream:
 
 def _from_interchange(frame: Any) -> Any:
     """Convert a frame that only speaks the dataframe interchange protocol, with a library that reads it."""
-    for reader in ("polars", "pyarrow.interchange", "pandas.api.interchange"):
+    for reader in ("pandas.api.interchange", "pyarrow.interchange"):
         if find_spec(reader.partition(".")[0]):
             return import_module(reader).from_dataframe(frame)
-    raise ImportError(f"reading a {type(frame).__name__} needs polars, pyarrow or pandas: install one of them")
+    raise ImportError(f"reading a {type(frame).__name__} needs pandas or pyarrow: install one of them")
 
 
 def as_frame(columns: Mapping[str, Any], library: str | None = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from albatross.checks import shown
 from albatross.frames import as_frame
 from albatross.notebook import html_table
 
@@ -39,16 +40,25 @@ class Run:
 
     def frame(self, library: str | None = None) -> Any:
         """Return a data frame with columns policy, trial, round, regret and reward: see `runs_frame`."""
-        return runs_frame({type(self.policy).__name__: self}, library)
+        return runs_frame(self, library)
 
 
-def runs_frame(runs: Mapping[str, Run], library: str | None = None) -> Any:
+def runs_by_name(runs: Any) -> Mapping[str, Run]:
+    """Return what `simulate` returned, one run or several, as runs by name; refuse anything else."""
+    if isinstance(runs, Run):
+        return {type(runs.policy).__name__: runs}
+    if not isinstance(runs, Mapping) or not runs or not all(isinstance(run, Run) for run in runs.values()):
+        raise ValueError(f"runs must be a Run or a dict of them by name, as simulate returns, not {shown(runs)}")
+    return runs
+
+
+def runs_frame(runs: Mapping[str, Run] | Run, library: str | None = None) -> Any:
     """Return all runs as one long data frame: policy, trial, round, regret and reward, both cumulative.
 
     `library` is "pandas", "polars" or "pyarrow"; by default the first one installed.
     """
     columns: dict[str, list[np.ndarray]] = {"policy": [], "trial": [], "round": [], "regret": [], "reward": []}
-    for name, run in runs.items():
+    for name, run in runs_by_name(runs).items():
         trials, rounds = run.regret.shape
         columns["policy"].append(np.full(trials * rounds, name))
         columns["trial"].append(np.repeat(np.arange(trials), rounds))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from albatross.report.figures import style
-from albatross.runs import Run
+from albatross.runs import Run, runs_by_name
 
 
 def plot_regret(runs: Mapping[str, Run] | Run, title: str = "") -> Figure:
@@ -15,9 +15,8 @@ def plot_regret(runs: Mapping[str, Run] | Run, title: str = "") -> Figure:
 
     Notebooks show the figure; `figure.savefig(path)` writes it.
     """
-    if isinstance(runs, Run):
-        runs = {type(runs.policy).__name__: runs}
-    return style.styled(lambda: _draw(runs, title))
+    by_name = runs_by_name(runs)
+    return style.styled(lambda: _draw(by_name, title))
 
 
 def _draw(runs: Mapping[str, Run], title: str) -> Figure:
