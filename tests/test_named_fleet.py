@@ -52,6 +52,24 @@ ONE = np.zeros((1, 3, D))
 # ------------------------------------------------------------------------------------------------------ users by name
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_a_column_of_a_data_frame_names_users(library):
+    users = ["anna", "bob"]
+    column = np.array(users) if library == "numpy" else pytest.importorskip(library).Series(users)
+    fleet = Fleet(policies.LinUCB(), users=column[:1], arms=["a", "b"], dim=1, seed=0)
+    assert fleet.select(column, np.zeros((2, 2, 1))).users.tolist() == fleet.users == users
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"anna"}, {"anna": 1}, "anna", 3, None], ids=["set", "dict", "text", "number", "none"]
+)
+def test_what_has_no_order_or_is_one_thing_does_not_name_users(wrong):
+    fleet = Fleet(policies.LinUCB(), users=[], arms=["a", "b"], dim=1, seed=0)
+    with pytest.raises(ValueError, match="users must be a list of names, not"):
+        fleet.select(wrong, np.zeros((1, 2, 1)))
+    assert fleet.users == []
+
+
 def test_users_are_admitted_when_they_first_come():
     fleet = new_fleet(users=["anna"])
     choices = fleet.select(["bob", 10**30, "bob", "anna", -7], np.zeros((5, 3, D)))

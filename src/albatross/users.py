@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from albatross import checks
-from albatross.arms import Name
+from albatross.arms import Name, is_list
 from albatross.checks import shown
 from albatross.loops import first_outside
 
@@ -157,14 +157,14 @@ class NamedUsers(NumberedUsers):
 
 def _names(users: Any) -> list[Any]:
     """Return a list of names as Python objects."""
-    names = users.tolist() if hasattr(users, "tolist") else users
-    if not isinstance(names, list | tuple):
+    if not is_list(users) or isinstance(users, Set):  # a set has no order, and events have one
         raise ValueError(f"users must be a list of names, not {shown(users)}")
+    names = users.tolist() if hasattr(users, "tolist") else list(users)
     if not set(map(type, names)) <= {str, int}:
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
         for name in names:
             checks.name("a user", name)
-    return list(names)
+    return names
 
 
 def _objects(names: list[Any]) -> np.ndarray:
