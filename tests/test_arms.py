@@ -478,6 +478,20 @@ def test_a_truth_value_is_not_the_arm_1():
     assert agent.select(np.zeros((3, 1)), eligible=[False, True, False]).arm == 1
 
 
+@pytest.mark.parametrize("alone", [False, True], ids=["fleet", "agent"])
+def test_arms_that_were_never_played_are_counted_without_retired_ones_and_spare_slots(alone):
+    if alone:
+        bandits = Agent(arms=["a", "b"], dim=1, seed=0)
+        bandits.update(bandits.select(np.zeros((2, 1)), eligible=["a"]), 1.0)
+    else:
+        bandits = Fleet(users=[], arms=["a", "b"], dim=1, seed=0)
+        bandits.update(bandits.select(["anna"], np.zeros((1, 2, 1)), eligible=[["a"]]), [1.0])
+    bandits.add_arm("c")  # there is room for four now
+    bandits.retire_arm("b")
+    found = bandits.diagnostics() if alone else bandits.diagnostics("anna")
+    assert found["warnings"][0] == "1 of 2 arms were never played."
+
+
 def test_names_of_numpy_and_columns_of_data_frames_are_names():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     numbered = Agent(policies.LinUCB(), arms=np.arange(2), dim=1, seed=0)

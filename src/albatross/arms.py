@@ -162,8 +162,12 @@ class NumberedArms:
     # ----------------------------------------------------------------------------------------------------- for people
 
     def labelled(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return diagnostics with the names of the arms."""
-        return found
+        """Return diagnostics by name of the arm, with a warning that policies cannot give: they see slots."""
+        if self.active.size == 1 or "pulls" not in found or "warnings" not in found:  # one slot may be no arm at all
+            return found
+        never = np.count_nonzero(found["pulls"][self.active] == 0.0)
+        told = [f"{never} of {self.active.size} arms were never played."] if never else []
+        return {**found, "warnings": told + found["warnings"]}
 
     def described(self) -> str:
         """Return the keyword of `Agent` that makes such arms."""

@@ -187,7 +187,7 @@ class NamedArms(NumberedArms):
             for key in _PER_SLOT
             if found.get(key) is not None
         }
-        return {**found, **by_name}
+        return {**super().labelled(found), **by_name}
 
     def described(self) -> str:
         """Return the keyword of `Agent` that makes such arms."""

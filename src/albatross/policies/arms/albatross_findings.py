@@ -48,9 +48,6 @@ def plain_warnings(policy: Any, state: Any) -> list[str]:
     """List warnings about the estimates, in sentences."""
     found = []
     t, plays, dim = state.totals.gram[0, 0], state.prior.numbers[PLAYS], state.fit.theta.size - 1
-    never = int(np.sum(state.pulls == 0))
-    if never:
-        found.append(f"{never} of {state.pulls.size} arms were never played.")
     if t > 0.0:
         found += unidentified(policy, state, t, dim)
     sd = math.sqrt(state.prior.numbers[NOISE])

@@ -281,7 +281,7 @@ def _readers(model: Model, users: Sequence[bytes]) -> tuple[Readers | None, list
 
 
 def _warnings_of_one(bandits: Any, users: Sequence[bytes]) -> list[str]:
-    """Return the warnings of the one bandit that all users share, but for one: the policy counts slots, not arms."""
+    """Return the warnings of the one bandit that all users share, but for that of arms: the page has one of its own."""
     if not users or users[0] not in bandits:
         return []
     return [each for each in bandits.describe(users[0]).get("warnings", []) if "never played" not in each]
