@@ -6,10 +6,11 @@ shared with the library.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import lgamma, log
 
 import numpy as np
+from scipy.linalg import null_space
 
 KINDS = [(0.0, 0.0), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.0, 4.0)]
 BASE = np.array([0.1, 0.05, 0.1, 0.6, 0.1, 0.05])
@@ -178,6 +179,34 @@ def level_and_rest(matrix, n_arms):
     return level, max(np.trace(block) / n_arms - level, 1e-8)
 
 
+def with_arm(population, slot, n_arms):
+    """A new arm, in the slot of a retired one or behind all others, of which it is only known how the others are."""
+    f, omega, C = population.f.copy(), population.omega.copy(), population.covariance.copy()
+    if slot == n_arms:
+        f, n_arms = np.insert(f, slot, 0.0), n_arms + 1
+        omega, C = (np.insert(np.insert(each, slot, 0.0, axis=0), slot, 0.0, axis=1) for each in (omega, C))
+    others, known = ([k for k in range(n) if k != slot] for n in (n_arms, len(f)))
+    level, rest = level_and_rest(omega[np.ix_(others, others)], len(others))
+    f[slot] = f[others].mean()
+    omega[slot], omega[:, slot] = 0.0, 0.0
+    omega[slot, others] = omega[others, slot] = level
+    omega[slot, slot] = level + rest
+    C[slot, known] = C[known, slot] = C[np.ix_(known, others)].mean(axis=1)
+    common = C[np.ix_(others, others)]
+    C[slot, slot] = common.mean() + (population.s0 * (rest + 1.0) if common.any() else 0.0)
+    return replace(population, f=f, omega=omega, covariance=C)
+
+
+def without_bias(user, slot):
+    """What plays say if nothing is known of an arm's bias: their part that is orthogonal to its indicator."""
+    Z, y = np.array(user.Z), np.array(user.y)
+    if len(y) and Z[:, slot].any():
+        rest = null_space(Z[:, [slot]].T).T
+        Z, y = rest @ Z, rest @ y
+        Z[:, slot] = 0.0
+        user.Z, user.y, user.t_look = list(Z), list(y), min(user.t_look, len(y))
+
+
 class SlowFlock:
     """Users by number, batches of events, rewards in any order."""
 
@@ -189,6 +218,17 @@ class SlowFlock:
         self.unit = self.origin = None
         self.pending = np.zeros((n_users, n_arms))
         self.n_rewards, self.next_look, self.history = 0, 16.0, []
+
+    def add_arm(self, slot):
+        self.population, self.version = with_arm(self.population, slot, self.n_arms), self.version + 1
+        for user in self.users:
+            user.look = None  # it is made anew at the next decision
+            if slot < self.n_arms:
+                without_bias(user, slot)
+            else:
+                user.Z = [np.insert(z, slot, 0.0) for z in user.Z]
+        if slot == self.n_arms:
+            self.n_arms, self.pending = self.n_arms + 1, np.pad(self.pending, ((0, 0), (0, 1)))
 
     def rows(self, contexts):
         return np.hstack([np.eye(self.n_arms), contexts / self.unit])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from slow_population import SlowFlock
 
-from albatross import Flock, flock_population
+from albatross import Choices, Flock, flock_population
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.flock_population import STEPS, in_pairs
 from albatross.flock_rows import Header, in_bytes
@@ -112,6 +112,54 @@ def test_from_50_arms_on_biases_are_independent_as_in_the_transcription():
     block = flock.shared.spread[DIM:]
     assert np.count_nonzero(block) == n_arms  # the variance of each bias, and nothing between them or with theta
     assert Flock.load(_saved(flock)).biases == "independent"
+
+
+@pytest.mark.parametrize("biases", ["joint", "independent"])
+def test_a_flock_whose_arms_come_and_go_plays_as_its_dense_transcription(biases):
+    """Arms are eligible at random, rewards come late and in any order, and slots are used again or are new."""
+    n_users, rng, next_slot = 6, np.random.default_rng(0), 4
+    flock = Flock(n_users=n_users, arms=["arm 0", "arm 1", "arm 2", "arm 3"], dim=DIM, biases=biases, seed=0)
+    slow = SlowFlock(n_users, 4, DIM, np.zeros((n_users, 9)), independent=biases == "independent")
+    thetas, levels, waiting = rng.standard_normal((n_users, DIM)), 2.0 * rng.standard_normal(9), []
+
+    def reward(*made):
+        events = [np.concatenate(columns) for columns in zip(*made, strict=True)]
+        choices = Choices(*events)
+        rewards = levels[choices.slots] + np.sum(choices.actions * thetas[choices.users], axis=1)
+        rewards += 0.3 * rng.standard_normal(len(made))
+        flock.update(choices, rewards)
+        slow.update(choices.users, choices.slots, choices.actions, rewards)
+
+    for batch in range(150):
+        slots = [flock.slot_of(arm) for arm in flock.arms]
+        users, mask = rng.integers(n_users, size=3), rng.random((3, len(slots))) < 0.6
+        mask[~mask.any(axis=1)] = True
+        contexts, everywhere = rng.standard_normal((3, len(slots), DIM)), np.zeros((3, slow.n_arms, DIM))
+        eligible = np.zeros((3, slow.n_arms), bool)
+        everywhere[:, slots], eligible[:, slots] = contexts, mask
+        made = flock.select(users, contexts, mask)
+        slow.unit = flock.unit  # that of the first offer, in the order of the arms
+        arms, scores = slow.select(users, everywhere, eligible)
+        assert made.slots.tolist() == arms.tolist()
+        np.testing.assert_allclose(made.scores - (slow.origin or 0.0), scores, rtol=1e-6, atol=1e-6)
+        waiting += [made.rows([event]) for event in range(3)]
+        late = rng.permutation(len(waiting))[: rng.integers(7) if batch > 4 else 0]
+        if len(late):
+            reward(*(waiting[event] for event in late))
+            waiting = [each for event, each in enumerate(waiting) if event not in late]
+        if batch % 25 == 24:
+            leaver = flock.arms[rng.integers(len(slots))]
+            flock.retire_arm(leaver)
+            if batch % 50 == 49:  # none of its decisions is pending: the next arm takes its slot
+                for each in [each for each in waiting if each.arms[0] == leaver]:
+                    reward(each)
+                waiting = [each for each in waiting if each.arms[0] != leaver]
+            flock.add_arm(f"arm {next_slot}")
+            slow.add_arm(flock.slot_of(f"arm {next_slot}"))
+            next_slot += 1
+    assert flock.n_slots < next_slot  # some slots were used again
+    assert len(slow.history) >= 8
+    np.testing.assert_allclose(as_golden_row(flock.shared, DIM), slow.population.row(), rtol=1e-5, atol=1e-6)
 
 
 def play(flock, n_batches, *, seed=0, users=7, late=3, log=None):
