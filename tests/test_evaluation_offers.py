@@ -8,7 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from albatross import Agent, Fleet, policies
+from albatross import Agent, Fleet, LogWriter, policies
+from albatross.datasets import read_log
 from albatross.environments import Logged
 from albatross.evaluation import PerUser, evaluate, predicted_rewards, probabilities, replay
 from albatross.evaluation.agents import FrozenAgent
@@ -314,6 +315,18 @@ def test_numbered_users_are_found_by_their_numbers():
     )
     target = fleet.propensity(users, env.contexts, env.eligible)
     assert evaluate(fleet, env).snips == evaluate(target, env).snips
+
+
+def test_users_with_a_plus_are_found_by_their_names_in_a_log(tmp_path):
+    fleet = Fleet(GREEDY, users=["+49171"], arms=["a", "b"], dim=1, seed=0)
+    for _ in range(9):
+        fleet.update(fleet.record(["+49171"], ["b"], [[1.0]]), [1.0])
+    with LogWriter(tmp_path / "log.csv") as log:
+        for decision in range(4):
+            offer = {"action": "ab"[decision % 2], "eligible": ["a", "b"], "contexts": [[1.0], [1.0]]}
+            log.write_decision(decision, **offer, propensity=0.5, user="+49171")
+            log.write_reward(decision, decision % 2)
+    assert evaluate(fleet, Logged.from_log(read_log(tmp_path / "log.csv"))).ips.value == 1.0
 
 
 def test_propensities_of_a_fleet_are_the_frequencies_of_its_choices():

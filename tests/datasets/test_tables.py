@@ -63,6 +63,12 @@ def test_texts_with_leading_zeros_are_names(tmp_path):
     assert Table(tmp_path / "table.csv").labels("plain")[0].tolist() == [-1, 0, 7]
 
 
+def test_texts_with_a_plus_are_names(tmp_path):
+    (tmp_path / "table.csv").write_text("id\n+49171\n49171\n")
+    names, places = Table(tmp_path / "table.csv").labels("id")
+    assert (names.tolist(), places.tolist()) == (["+49171", "49171"], [0, 1])
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_missing_value_is_missing_whatever_the_blanks_around_it_and_the_kind_of_file(tmp_path, kind):
     texts = ["a", "", " ", "NA", " NA ", "NULL", "None", "NAN"]

@@ -33,7 +33,7 @@ _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
-_PADDED = r"[+-]?0\d.*"  # 007 is a name: as a number it would be the same as 7
+_NAME = r"\+.*|-?0\d.*"  # 007 and +7, as of a telephone, are names: as numbers they would be the same as 7
 
 _MISPLACED = "quotes must surround a whole value, and a quote within them is doubled"
 
@@ -138,11 +138,11 @@ class Table:
     def labels(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct values of a column in ascending order, and for every row the index of its value (n,).
 
-        The values are integers if all of them are, none with a leading zero. A missing value has index -1.
+        The values are integers if all of them are, none with a leading zero or a plus. A missing value has index -1.
         """
         text = self._as_text(name)
-        padded = self._first(name, f"regexp_full_match({text}, '{_PADDED}')")
-        if self.first_not_whole(name) is None and padded is None:
+        named = self._first(name, f"regexp_full_match({text}, '{_NAME}')")
+        if self.first_not_whole(name) is None and named is None:
             found = self._arrays(f"SELECT CAST({text} AS BIGINT) AS n FROM rows")["n"]
             missing = np.ma.getmaskarray(found)
             distinct, places = np.unique(np.ma.getdata(found)[~missing], return_inverse=True)
