@@ -126,6 +126,15 @@ def test_a_model_is_shown_changed_by_version_and_archived(news):
     assert news.call("GET", "/v1/models").json() == {"models": []}
 
 
+def test_the_order_of_features_cannot_change(news):
+    shown = news.call("GET", "/v1/models/news").json()
+    features = dict(reversed(NEWS["features"].items()))
+    refused = news.call("PUT", "/v1/models/news", {**NEWS, "floor": 0.5, "features": features})
+    assert (refused.status_code, refused.json()["at"]) == (422, "/features")
+    assert refused.json()["detail"].endswith("those of this model are topic, age, device")
+    assert news.call("GET", "/v1/models/news").json() == shown
+
+
 def test_arms_come_and_go_while_decisions_are_open(news):
     open_one = news.decide(arms=["bote"])
     assert news.call("PUT", "/v1/models/news/arms/dorfblatt", {}).status_code == 201

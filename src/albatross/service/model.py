@@ -184,6 +184,11 @@ class Model:
                     f"{name} cannot change: states depend on it. Make a new model, and import the log of this one",
                     at=f"/{name}",
                 )
+        if list(settings.features) != list(self.features.schema):  # dicts are equal in any order
+            raise invalid(
+                f"the order of features cannot change: those of this model are {', '.join(self.features.schema)}",
+                at="/features",
+            )
         kept = msgspec.structs.replace(settings, arms=self.settings.arms)
         if kept != self.settings:
             content = {"settings": msgspec.to_builtins(kept), "version": self.version + 1}
