@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from albatross import policies
-from albatross.compiling import compiled
-from albatross.protocol import Offer, init, noise_size, resolve, score, select, update
+from albatross import Agent, policies
+from albatross.protocol import Offer, noise_size, score
 
 FOLDER = Path(__file__).parents[1] / "golden" / "albatross2"
 CASES = sorted(path.stem for path in FOLDER.glob("*.npz"))
@@ -27,26 +26,17 @@ def policy_of(case: dict[str, Any]) -> policies.Albatross:
     return policies.Albatross(memory="learnt" if memory < 0 else memory or None, explore=rho or None, ties="first")
 
 
-@compiled
-def replay(policy, state, contexts, rewards, noise):
-    """Return arms, scores less the first reward, and propensities of all rounds."""
-    n_rounds, n_arms = rewards.shape
+def played(case: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return arms, scores less the first reward, and propensities of all rounds, by the code that agents run."""
+    n_rounds, n_arms, dim = case["contexts"].shape
+    agent = Agent(policy_of(case), n_arms=n_arms, dim=dim)
+    parameters, state = agent._parameters, agent._state._replace(priority=case["priority"].astype(np.int64))
+    eligible, pending, rows = np.ones(n_arms, bool), np.zeros(n_arms, np.int64), np.arange(n_arms)
     arms, scores, propensities = np.empty(n_rounds, np.int64), np.empty((n_rounds, n_arms)), np.empty(n_rounds)
-    eligible, pending, rows = np.ones(n_arms, np.bool_), np.zeros(n_arms, np.int64), np.arange(n_arms)
     for t in range(n_rounds):
-        offer = Offer(contexts[t], eligible, pending, -1, rows)
-        scores[t] = score(policy, state, offer, noise[t])[0] - state.origin[1]
-        choice = select(policy, state, offer, noise[t])
-        arms[t], propensities[t] = choice.arm, choice.propensity
-        update(policy, state, choice, rewards[t, choice.arm], 1)
+        contexts, noise = case["contexts"][t], case["noise"][t : t + 1][: noise_size(parameters, n_arms, dim)]
+        scores[t] = score(parameters, state, Offer(contexts, eligible, pending, -1, rows), noise)[0] - state.origin[1]
+        _, _, kept = agent._decide(parameters, state, contexts, eligible, pending, rows, 0, noise)
+        arms[t], propensities[t] = kept[0], kept[4]
+        agent._learn(parameters, state, kept, case["rewards"][t, arms[t]], 1, agent._learnt)
     return arms, scores, propensities
-
-
-def played(case: dict[str, Any]) -> Any:
-    """What Albatross plays in a case."""
-    _, n_arms, dim = case["contexts"].shape
-    parameters = resolve(policy_of(case), n_arms, dim, None)
-    state = init(parameters, n_arms, dim, np.random.default_rng(0))
-    state = state._replace(priority=case["priority"].astype(np.int64))
-    noise = case["noise"][:, None][:, : noise_size(parameters, n_arms, dim)]
-    return replay(parameters, state, case["contexts"], case["rewards"], np.ascontiguousarray(noise))
