@@ -188,8 +188,8 @@ def with_arm(population, slot, n_arms):
     others, known = ([k for k in range(n) if k != slot] for n in (n_arms, len(f)))
     level, rest = level_and_rest(omega[np.ix_(others, others)], len(others))
     f[slot] = f[others].mean()
-    omega[slot], omega[:, slot] = 0.0, 0.0
-    omega[slot, others] = omega[others, slot] = level
+    with_average, together = omega[np.ix_(known, others)].mean(axis=1), omega[np.ix_(others, others)].mean()
+    omega[slot, known] = omega[known, slot] = level / together * with_average if level > 0.0 else 0.0
     omega[slot, slot] = level + rest
     C[slot, known] = C[known, slot] = C[np.ix_(known, others)].mean(axis=1)
     common = C[np.ix_(others, others)]
