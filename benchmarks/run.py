@@ -261,7 +261,7 @@ def flock_ratios() -> list[tuple[str, float, float, str]]:
                     users.update(choices, means + draws.standard_normal(some.size))
             seconds[kind] = time.process_time() - begun
     n_users, batch = 100_000, 20_000
-    flock = Flock(n_users=n_users, n_arms=n_arms, dim=dim, looks=False, seed=0)
+    flock = Flock(n_users=n_users, n_arms=n_arms, dim=dim, looks=False, unit=dim**0.5, level=0.0, seed=0)
     visits = 1.0 / np.arange(1, n_users + 1)
     for _ in range(8 * n_users // batch):
         some = rng.choice(n_users, batch, p=visits / visits.sum())
