@@ -32,7 +32,9 @@ def test_the_service_earns_more_than_random_choices(served):
     result = send(served, plan)
     assert not result.failures
     assert len(result.earned) == 800
-    assert result.share(slice(-200, None)) > 0.05  # random choices earn 0, the best ones 1; answers come in any order
+    # Random choices earn 0, the best ones 1. Answers come in any order, so that no two runs are the same: the second
+    # half earned 0.36 with a standard deviation of 0.06 in 30 of them, where random choices have one of 0.04.
+    assert result.share(slice(400, None)) > 0.12
     assert result.statuses["learnt"] == 800
     assert result.statuses["duplicate"] > 80
     assert len(served.engine.models["readers"].arms) == 5
