@@ -10,7 +10,7 @@ from stepping import same_state, state_of
 from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
 
 from albatross import Agent, Fleet, policies
-from albatross import recipe as recipe_module
+from albatross.crowd import recipe as recipe_module
 from albatross.protocol import fold_arm, init, open_arm, resolve
 from albatross.states import leaves
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from slow_population import SlowFlock
 
-from albatross import Choices, Flock, flock_population
+from albatross import Choices, Flock
 from albatross.errors import UnknownDecision, UnreadableFile
-from albatross.flock_population import STEPS, in_pairs
-from albatross.flock_rows import Header, in_bytes
+from albatross.flocking import population as population_module
+from albatross.flocking.population import STEPS, in_pairs
+from albatross.flocking.rows import Header, in_bytes
 from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users, with_arm
 from albatross.models.population_looks import estimated_mean
 from albatross.models.user_rows import LIST
@@ -590,7 +591,7 @@ def test_users_and_population_take_a_new_arm_at_once(played, change, monkeypatch
         locked.append(flock._lock.locked())
         raise MemoryError
 
-    monkeypatch.setattr(flock_population, "with_arm", out_of_memory)
+    monkeypatch.setattr(population_module, "with_arm", out_of_memory)
     with pytest.raises(MemoryError):
         change(flock)
     assert locked == [True]

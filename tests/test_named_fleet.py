@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from albatross import Agent, Choices, Fleet, Flock, policies, saving
-from albatross import crowd as crowd_module
-from albatross import recipe as recipe_module
+from albatross.crowd import crowd as crowd_module
+from albatross.crowd import recipe as recipe_module
 from albatross.errors import UnknownDecision, UnreadableFile
 
 pytestmark = pytest.mark.xdist_group("fleets")  # they compile the same code

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from albatross.crowd.users import user_keys
 from albatross.noise import fill_by_user, fill_orders
-from albatross.users import user_keys
 
 SECRET = np.array([3, 5], np.uint64)
 KEYS = user_keys(range(2_000), b"key")

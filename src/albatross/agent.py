@@ -11,14 +11,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from albatross import checks, policies, saving
-from albatross.arms import Name, NumberedArms, PassingRows, UnitBall
 from albatross.compiling import first_cause
+from albatross.crowd.arms import Name, NumberedArms, PassingRows, UnitBall
+from albatross.crowd.named_arms import NamedArms
+from albatross.crowd.recipe import Recipe
 from albatross.explaining import Explanation, explain
 from albatross.features import Features, given_dim
 from albatross.floor import check_floor, estimated_propensity, with_floor
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, decide, learn_log, learn_reward
-from albatross.named_arms import NamedArms
 from albatross.noise import NoiseByDecision
 from albatross.notebook import html_table
 from albatross.pending import Pending
@@ -38,7 +39,6 @@ from albatross.protocol import (
     resolve,
     tag_size,
 )
-from albatross.recipe import Recipe
 from albatross.states import mapped
 from albatross.store.decision_log import LogWriter
 

@@ -9,23 +9,24 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from albatross import checks, events, policies, saving
-from albatross.arms import Name, NumberedArms, PassingRows
-from albatross.batches import Batches
-from albatross.crowd import Crowd
+from albatross import checks, policies, saving
+from albatross.crowd import events
+from albatross.crowd.arms import Name, NumberedArms, PassingRows
+from albatross.crowd.batches import Batches
+from albatross.crowd.crowd import Crowd
+from albatross.crowd.named_arms import NamedArms
+from albatross.crowd.recipe import Recipe
+from albatross.crowd.users import NamedUsers, NumberedUsers
 from albatross.explaining import Explanation, explain
 from albatross.features import Features, given_dim
 from albatross.floor import check_floor, estimated_propensity
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events, choose, learn_rewards
-from albatross.named_arms import NamedArms
 from albatross.noise import fill_by_user
 from albatross.notebook import html_table
 from albatross.picking import row_to_retry
 from albatross.protocol import Offer, Policy, check_tags, diagnostics, on_ball, refuse_choice, tag_size
-from albatross.recipe import Recipe
 from albatross.states import state_of
-from albatross.users import NamedUsers, NumberedUsers
 
 
 class Fleet(Batches):

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from albatross import checks, events, saving
-from albatross.arms import Name, NumberedArms
-from albatross.batches import Batches
+from albatross import checks, saving
+from albatross.crowd import events
+from albatross.crowd.arms import Name, NumberedArms
+from albatross.crowd.batches import Batches
+from albatross.crowd.named_arms import NamedArms
+from albatross.crowd.users import NamedUsers, NumberedUsers
 from albatross.explaining import Explanation, compared
 from albatross.features import Features, given_dim
-from albatross.flock_crowd import FlockCrowd
-from albatross.flock_files import check_options, read_flock, write_flock
-from albatross.flock_origin import fitting_unit
-from albatross.flock_population import Common, checked_biases
-from albatross.flock_reports import PopulationReport, UserReport, population_report, user_report
-from albatross.flock_sharing import Sharing
-from albatross.flocking import (
+from albatross.flocking.crowd import FlockCrowd
+from albatross.flocking.files import check_options, read_flock, write_flock
+from albatross.flocking.origin import fitting_unit
+from albatross.flocking.playing import (
     choose_for_users,
     count_draws,
     estimates,
@@ -28,15 +28,16 @@ from albatross.flocking import (
     note_decisions,
     present_posterior,
 )
+from albatross.flocking.population import Common, checked_biases
+from albatross.flocking.reports import PopulationReport, UserReport, population_report, user_report
+from albatross.flocking.sharing import Sharing
 from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events
 from albatross.models.population import Posterior
 from albatross.models.units import unit_of
-from albatross.named_arms import NamedArms
 from albatross.noise import fill_by_user
 from albatross.notebook import html_table
 from albatross.protocol import Offer
-from albatross.users import NamedUsers, NumberedUsers
 
 
 class Flock(Sharing, Batches):

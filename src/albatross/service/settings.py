@@ -116,7 +116,7 @@ def check(settings: ModelSettings) -> None:
 
 def policy_in_words(settings: ModelSettings) -> Any:
     """Return the policy of a model, or None for a flock."""
-    from albatross.arms import PassingRows
+    from albatross.crowd.arms import PassingRows
     from albatross.policies.in_words import build
     from albatross.protocol import on_ball
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from albatross import checks, saving
-from albatross.arms import Name, NumberedArms, PassingRows
-from albatross.named_arms import NamedArms
+from albatross.crowd.arms import Name, NumberedArms, PassingRows
+from albatross.crowd.named_arms import NamedArms
+from albatross.crowd.recipe import Recipe
+from albatross.crowd.rows import RowBytes, Rows
+from albatross.crowd.users import NamedUsers, NumberedUsers, leaving, user_keys
 from albatross.noise import fill_orders
-from albatross.recipe import Recipe
-from albatross.rows import RowBytes, Rows
 from albatross.states import leaves, mapped
-from albatross.users import NamedUsers, NumberedUsers, leaving, user_keys
 
 
 class Crowd:

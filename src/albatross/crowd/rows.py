@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks, saving
-from albatross.arms import NumberedArms
 from albatross.compiling import all_ours, compiled
+from albatross.crowd.arms import NumberedArms
+from albatross.crowd.recipe import Recipe, is_registered
 from albatross.protocol import check_state
-from albatross.recipe import Recipe, is_registered
 from albatross.states import leaves, mapped
 
 _MAGIC = b"albatross row 1\n"  # with the version of the format

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from albatross import checks, saving
-from albatross.arms import NumberedArms
+from albatross.crowd.arms import NumberedArms
+from albatross.crowd.named_arms import NamedArms
+from albatross.crowd.users import NamedUsers, NumberedUsers
 from albatross.features import Features, given_dim
-from albatross.flock_crowd import FlockCrowd
-from albatross.flock_origin import check_origin
-from albatross.flock_population import Common
+from albatross.flocking.crowd import FlockCrowd
+from albatross.flocking.origin import check_origin
+from albatross.flocking.population import Common
 from albatross.floor import check_floor
-from albatross.named_arms import NamedArms
-from albatross.users import NamedUsers, NumberedUsers
 
 INDICES = ("optimism", "sampling")
 

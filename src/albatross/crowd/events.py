@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from albatross import checks
-from albatross.arms import NumberedArms
+from albatross.crowd.arms import NumberedArms
 from albatross.errors import UnknownDecision
 from albatross.loops import Choices, Events, first_not_pending
 from albatross.protocol import all_finite

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from albatross.arms import Name
-from albatross.named_arms import NamedArms
+from albatross.crowd.arms import Name
+from albatross.crowd.named_arms import NamedArms
 from albatross.protocol import check_change_of_arms
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks
-from albatross.flock_origin import check_origin
+from albatross.flocking.origin import check_origin
 from albatross.models.population import NOISE, Posterior
 from albatross.models.user_rows import LIST, Packed
 from albatross.states import leaves, mapped

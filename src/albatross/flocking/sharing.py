@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from albatross.arms import Name
-from albatross.flock_crowd import BUCKETS
-from albatross.flock_population import Common, checked_population, from_rows, in_rows
+from albatross.crowd.arms import Name
+from albatross.crowd.users import user_keys
+from albatross.flocking.crowd import BUCKETS
+from albatross.flocking.population import Common, checked_population, from_rows, in_rows
 from albatross.models.population import Population
 from albatross.states import mapped
-from albatross.users import user_keys
 
 
 class Sharing:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from albatross import checks
-from albatross.arms import Name, NumberedArms, is_list
 from albatross.checks import shown
+from albatross.crowd.arms import Name, NumberedArms, is_list
 
 # Entries of `diagnostics` with one value per slot.
 _PER_SLOT = ("pulls", "means", "biases", "optimistic_biases")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from albatross import checks, saving
-from albatross.flock_crowd import BUCKETS, Audience, FlockCrowd
-from albatross.flock_reports import HISTORY, look_summary
-from albatross.flocking import hear_users
+from albatross.flocking.crowd import BUCKETS, Audience, FlockCrowd
+from albatross.flocking.playing import hear_users
+from albatross.flocking.reports import HISTORY, look_summary
 from albatross.models.population import Population, first_population, prior_for_looks, prior_for_users, with_arm
 from albatross.models.population_looks import WEIGHT, Heard, nothing_heard, renewed
 from albatross.states import leaves, mapped

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from albatross import events
+from albatross.crowd import events
+from albatross.crowd.membership import Membership
 from albatross.loops import Choices, Events, count_events
-from albatross.membership import Membership
 
 
 class Batches(Membership, ABC):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from albatross import checks
-from albatross.arms import Name, is_list
 from albatross.checks import shown
+from albatross.crowd.arms import Name, is_list
 from albatross.loops import first_outside
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import checks, saving
-from albatross.arms import Name, NumberedArms
-from albatross.flock_origin import common_origin
-from albatross.flock_rows import Header, Kept, checked, filled, from_bytes, in_bytes, room_for
-from albatross.flocking import FlockState, put_back_users
+from albatross.crowd.arms import Name, NumberedArms
+from albatross.crowd.users import NumberedUsers, leaving, user_keys
+from albatross.flocking.origin import common_origin
+from albatross.flocking.playing import FlockState, put_back_users
+from albatross.flocking.rows import Header, Kept, checked, filled, from_bytes, in_bytes, room_for
 from albatross.models.population import Posterior
 from albatross.models.user_rows import (
     LIST,
@@ -26,7 +27,6 @@ from albatross.models.user_rows import (
     without_arm,
 )
 from albatross.states import leaves, mapped
-from albatross.users import NumberedUsers, leaving, user_keys
 
 _NEWCOMER = 300  # bytes of a user without a reward, while they are admitted
 _SAMPLE = 300  # users whose contexts a report looks at
