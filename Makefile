@@ -22,6 +22,7 @@ compat: ## run a short part of the tests on the oldest and the newest versions t
 	$(PYTHON) tests/compat.py
 
 lint: $(READY) ## check style, types and layers
+	! git grep -nE '^(<<<<<<<|>>>>>>>) '  # an unfinished merge
 	$(BIN)/ruff check --no-cache .  # its cache does not notice that a module has moved
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
