@@ -167,6 +167,7 @@ def test_a_policy_on_the_first_features_is_described_by_their_names():
     [
         (lambda: Features({}), "at least one feature"),
         (lambda: Features({"a": Category(values=[1, "1"])}), "two coordinates would be called 'a=1'"),
+        (lambda: Features(["a"]), r"a schema is a dict of features by name, not \['a'\]"),
         (lambda: Features({"a": 3}), "feature 'a' must be a Number, a Category or a Vector"),
         (lambda: Features({"a": Number()}, products=[("a", "b")]), "needs a feature 'b', which is not declared"),
         (lambda: Features({"a": Number()}, products=[("a",)]), "a product has two features"),
@@ -175,6 +176,7 @@ def test_a_policy_on_the_first_features_is_described_by_their_names():
         (lambda: Category(values="xy"), "values must be a list"),
         (lambda: Category(), "either values or buckets"),
         (lambda: Number(sd=0.0), "sd must be a positive number"),
+        (lambda: Number(mean="x"), "mean must be a number, not 'x'"),
         (lambda: Number(of="user"), "of must be one of 'arm', 'situation'"),
         (lambda: Features.from_dict({"features": {"a": {"kind": "text"}}}), "feature 'a' needs a kind: 'number'"),
         (lambda: Features.from_dict({"features": {"a": {"kind": "vector"}}}), "feature 'a' needs its length"),
@@ -207,6 +209,40 @@ def test_a_proposed_mean_is_as_exact_as_the_spread_asks_for():
     coordinate = features.encode_rows([{"t": t} for t in times["t"]], [{}] * 60)[:, 0]
     assert abs(coordinate.mean()) < 0.01
     assert coordinate.std() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_columns_that_no_feature_can_hold_are_left_out_with_the_reason(tmp_path):
+    """A stray text among numbers, also in a column that is never a feature, costs that column alone."""
+    rows = [f"{t % 3},{t % 7 or 'n/a'},{t % 5},{'?' if t == 3 else 1}" for t in range(60)]
+    (tmp_path / "log.csv").write_text("action,age,hour,reward\n" + "\n".join(rows))
+    found = propose(tmp_path / "log.csv")
+    assert list(found.features.schema) == ["hour"]
+    assert found.left_out == ["'age' has numbers and texts, such as 1.0 and 'n/a'"]
+    kinds = [("action", int), ("new", bool), ("hour", float)]
+    table = np.array([(t % 2, t % 3 == 0, t % 5) for t in range(20)], dtype=kinds)
+    assert propose(table).left_out == ["'new' has truth values: make numbers of them, 0 and 1"]
+
+
+def test_a_table_of_items_describes_the_arms(tmp_path):
+    (tmp_path / "log.csv").write_text("action,hour,topic\n" + "\n".join(f"{t % 4},{t % 5},x{t % 3}" for t in range(60)))
+    (tmp_path / "items.csv").write_text("action,topic,size\n0,art,1\n1,art,2\n2,sport,3\n3,sport,4\n")
+    found = propose(tmp_path / "log.csv", tmp_path / "items.csv")
+    assert found.features.schema == {
+        "hour": Number(mean=2.0, sd=1.414, of="situation"),
+        "topic": Category(values=["art", "sport"]),  # of the items, not of the log
+        "size": Number(mean=2.5, sd=1.118),
+    }
+    assert found.features.products == (("topic", "hour"), ("size", "hour"))
+    assert found.to_toml().startswith("products = ")
+    wide = "\n".join(f"{t % 4},{t % 5},x{t % 3},a{t % 7},b{t % 9},c{t % 10},d{t % 8},e{t % 6}" for t in range(360))
+    (tmp_path / "wide.csv").write_text("action,hour,topic,a,b,c,d,e\n" + wide)
+    (tmp_path / "many.csv").write_text("action,p,q\n" + "\n".join(f"{t},p{t % 8},q{t % 9}" for t in range(20)))
+    written = propose(tmp_path / "wide.csv", tmp_path / "many.csv").to_toml()
+    assert written.startswith("# Products of the arm's and the situation's features would be many: add those that")
+    alone = propose(tmp_path / "log.csv")
+    assert alone.to_toml().startswith("# No feature is of the arm, so none changes which arm is best: give a table of")
+    with pytest.raises(ValueError, match="the table of items must be a CSV or Parquet file or a data frame, not 3"):
+        propose(tmp_path / "log.csv", 3)
 
 
 def test_a_proposal_reads_a_log(tmp_path):

@@ -95,6 +95,18 @@ def test_a_proposed_schema_fits_its_log(tmp_path):
     np.testing.assert_array_equal(log.contexts[np.arange(40)], wanted)
 
 
+def test_a_proposed_schema_fits_an_open_bandit_log_with_its_affinities(tmp_path):
+    """Affinities, one column per action, are read only if the schema declares them."""
+    head = "item_id,click,propensity_score,user-item_affinity_0,user-item_affinity_1\n"
+    path = put(tmp_path, head + "\n".join(f"{t % 2},0,0.5,{t % 3},{t % 5}" for t in range(30)))
+    features = Features.from_log(path)
+    assert list(features.schema) == ["user-item_affinity_0", "user-item_affinity_1"]
+    log = features.read_log(path)
+    situations = [{"user-item_affinity_0": t % 3, "user-item_affinity_1": t % 5} for t in range(30)]
+    wanted = [features.encode(situation, [{}, {}]) for situation in situations]
+    np.testing.assert_array_equal(log.contexts[np.arange(30)], wanted)
+
+
 @pytest.mark.parametrize(
     ("rows", "head", "items", "message"),
     [

@@ -32,12 +32,24 @@ def test_it_proposes_features_as_toml(tmp_path):
     }
 
 
-def test_the_log_itself_is_never_replaced(tmp_path):
+def test_the_log_and_its_items_are_never_replaced(tmp_path):
+    items = "action,size\n0,1\n1,2\n"
     (tmp_path / "log.csv").write_text(LOG)
-    done = run(tmp_path / "log.csv", "--out", tmp_path / "log.csv")
-    assert done.exit_code == 1
-    assert "--out is the log itself" in done.output
+    (tmp_path / "items.csv").write_text(items)
+    for out, what in (("log.csv", "log"), ("items.csv", "table of items")):
+        done = run(tmp_path / "log.csv", "--items", tmp_path / "items.csv", "--out", tmp_path / out)
+        assert done.exit_code == 1
+        assert f"--out is the {what} itself" in done.output
     assert (tmp_path / "log.csv").read_text() == LOG
+    assert (tmp_path / "items.csv").read_text() == items
+
+
+def test_a_table_of_items_describes_the_arms(tmp_path):
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "items.csv").write_text("action,size\n0,1\n1,2\n")
+    done = run(tmp_path / "log.csv", "--items", tmp_path / "items.csv")
+    assert done.exit_code == 0
+    assert "[features.size]" in done.output
 
 
 def test_a_log_without_actions_is_refused_in_one_line(tmp_path):

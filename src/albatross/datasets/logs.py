@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,21 +78,23 @@ def read_with(
     *,
     items: str | os.PathLike[str] | None,
     n_actions: int | None,
+    declared: Collection[str] = (),
 ) -> Log:
-    """Read a log; if there is an encoder, it makes the contexts."""
+    """Read a log; if there is an encoder, it makes the contexts, of the columns that are `declared`."""
     if n_actions is not None:
         check_n_actions(n_actions)
     if is_journal(path):
         with tempfile.TemporaryDirectory() as folder:
-            joined = Path(folder, Path(path).stem)
-            write_table(Path(path), joined.with_suffix(".csv"))
-            return read_with(encode, joined.with_suffix(".csv"), items=items, n_actions=n_actions)
+            joined = Path(folder, Path(path).stem).with_suffix(".csv")
+            write_table(Path(path), joined)
+            return read_with(encode, joined, items=items, n_actions=n_actions, declared=declared)
     if not Path(path).exists() and journal_of(path).exists():
         raise ValueError(
             f"{path} is not there yet, because its writer was not closed: read {journal_of(path)}, or close it with "
             f"albatross.LogWriter({os.fspath(path)!r}).close()"
         )
-    table = Table(path, unread=_AFFINITY)  # one column per action, almost all zeros
+    wants_affinities = any(name.startswith(_AFFINITY) for name in declared)
+    table = Table(path, unread=None if wants_affinities else _AFFINITY)  # one column per action, almost all zeros
     if set(_OPEN_BANDIT) <= set(table.names):
         return _open_bandit(table, encode, items, n_actions)
     return _plain(table, encode, items, n_actions)

@@ -32,7 +32,7 @@ class Number:
     of: Whose = "arm"  #: "arm" or "situation"
 
     def __post_init__(self) -> None:
-        checks.finite_array("mean", self.mean, ())
+        checks.real("mean", self.mean)
         checks.positive("sd", self.sd)
         _check_whose(self.of)
 

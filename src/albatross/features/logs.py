@@ -27,7 +27,8 @@ def read_log(
     n_actions: int | None = None,
 ) -> Log:
     """Read a log whose columns are the features of a schema. See `Features.read_log`."""
-    return read_with(partial(_encode, features), path, items=items, n_actions=n_actions)
+    encode = partial(_encode, features)
+    return read_with(encode, path, items=items, n_actions=n_actions, declared=features.schema)
 
 
 def _encode(features: Features, table: Table, items: Table | None, known: Actions) -> Encoded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,16 +38,21 @@ class Proposal(NamedTuple):
 
     def to_toml(self) -> str:
         """Return the schema as TOML, with what was left out as comments."""
-        return "".join(f"# {line}\n" for line in self.left_out) + self.features.to_toml()
+        notes, described = [*self.left_out], {feature.of for feature in self.features.schema.values()}
+        if "arm" not in described:
+            notes.append("No feature is of the arm, so none changes which arm is best: give a table of items.")
+        elif "situation" in described and not self.features.products:
+            notes.append("Products of the arm's and the situation's features would be many: add those that matter.")
+        return "".join(f"# {line}\n" for line in notes) + self.features.to_toml()
 
 
-def propose(log: Any) -> Proposal:
+def propose(log: Any, items: Any = None) -> Proposal:
     """Propose a schema for a log with a column `action`: a CSV or Parquet file, or a data frame.
 
     Numbers are scaled by their mean and standard deviation, texts become categories: values in less than 1 % of the
-    rows are pooled, and more than 50 values are hashed. A column that is the same in all rows of an action describes
-    the arm, any other one the situation. Products of the arm's and the situation's features are added where they are
-    small. Constant columns and long texts are left out.
+    rows are pooled, and more than 50 values are hashed. `items`, a table with one row per action, describes the arms;
+    so does a column that is the same in all rows of an action. Any other column describes the situation. Products of
+    the arm's and the situation's features are added where they are small. Constant columns and long texts are left out.
 
     >>> log = {"action": ["a", "b"] * 5, "topic": ["sport", "news"] * 5, "hour": list(range(10)), "site": ["x"] * 10}
     >>> kinds = [("action", "U1"), ("topic", "U5"), ("hour", float), ("site", "U1")]
@@ -57,18 +62,17 @@ def propose(log: Any) -> Proposal:
     >>> found.left_out
     ["'site' is constant"]
     """
-    if not is_frame(log) and not isinstance(log, str | os.PathLike):
-        raise ValueError(f"the log must be a CSV or Parquet file or a data frame, not {shown(log)}")
-    columns = columns_of(log) if is_frame(log) else _read(log)
+    columns = _columns("log", log)
+    of_items: Mapping[str, Sequence[Any]] = {} if items is None else _columns("table of items", items)
     actions = next((columns[name] for name in _ACTIONS if name in columns), None)
     if actions is None:
         raise ValueError(f"the log needs a column 'action', but has {', '.join(map(repr, columns)) or 'none'}")
     schema: dict[str, Feature] = {}
     left_out = []
-    for name, values in columns.items():
+    for name, values in {**columns, **of_items}.items():
         if name in (*_ACTIONS, *_OTHERS):
             continue
-        found = _feature(values, "arm" if _is_of_arm(values, actions) else "situation")
+        found = _feature(values, "arm" if name in of_items or _is_of_arm(values, actions) else "situation")
         if isinstance(found, str):
             left_out.append(f"{shown(name)} {found}")
         else:
@@ -78,15 +82,29 @@ def propose(log: Any) -> Proposal:
     return Proposal(Features(schema, products=_products(schema)), left_out)
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Sequence[Any]]:
+def _columns(what: str, given: Any) -> Mapping[str, Sequence[Any]]:
+    """Return the columns of a file or a frame by name; in one of numbers, what is no number is a text."""
+    if is_frame(given):
+        return columns_of(given)
+    if not isinstance(given, str | os.PathLike):
+        raise ValueError(f"the {what} must be a CSV or Parquet file or a data frame, not {shown(given)}")
     from albatross.datasets.tables import UNNAMED, Table
 
-    table = Table(path)
+    table = Table(given)
     named = [name for name in table.names if not name.startswith(UNNAMED)]
     numeric, _ = table.numeric_and_text(named)
-    return {
-        name: table.numbers([name])[:, 0].tolist() if name in numeric else table.texts(name).tolist() for name in named
-    }
+    found = {}
+    for name in named:
+        texts = table.texts(name).tolist()
+        found[name] = [_number_or_text(text) for text in texts] if name in numeric else texts
+    return found
+
+
+def _number_or_text(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def _is_of_arm(values: Sequence[Any], actions: Sequence[Any]) -> bool:
@@ -102,7 +120,13 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
     present = [value for value in values if not is_missing(value)]
     if len(set(map(str, present))) < 2:
         return "is constant" if present else "is missing in every row"
-    if all(isinstance(value, int | float | np.number) for value in present):
+    if any(isinstance(value, bool) for value in present):
+        return "has truth values: make numbers of them, 0 and 1"
+    numeric = [value for value in present if isinstance(value, int | float | np.number)]
+    texts = [value for value in present if isinstance(value, str)]
+    if numeric and texts:
+        return f"has numbers and texts, such as {shown(numeric[0])} and {shown(texts[0])}"
+    if len(numeric) == len(present):
         numbers = np.array(present, dtype=float)
         if np.abs(numbers).max() > checks.LARGEST:
             return f"has numbers above {checks.LARGEST:g} in size"
@@ -110,8 +134,9 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
         if sd < 1.0 / checks.LARGEST:
             return "has no usable spread: its numbers are too close together"
         digits = 2 - math.floor(math.log10(sd))  # of the mean, to a hundredth of the sd: it may be far larger than that
-        return Number(mean=round(float(numbers.mean()), digits), sd=sd, of=of)
-    if not all(isinstance(value, str) for value in present):
+        mean = round(float(numbers.mean()), digits) or 0.0  # rather than -0.0
+        return Number(mean=mean, sd=sd, of=of)
+    if len(texts) < len(present):
         return "has values that are neither texts nor numbers"
     counts = Counter(present)
     if sum(map(len, present)) > _LONG * len(present) or 2 * len(counts) > len(present):

@@ -53,6 +53,8 @@ class Features:
     """
 
     def __init__(self, schema: Mapping[str, Feature], *, products: Iterable[Sequence[str]] = ()) -> None:
+        if not isinstance(schema, Mapping):
+            raise ValueError(f"a schema is a dict of features by name, not {shown(schema)}")
         self.schema = dict(schema)
         self.products = _pairs(products)
         _check_schema(self.schema, self.products)
@@ -208,11 +210,11 @@ class Features:
     # ---------------------------------------------------------------------------------------------------- on disk
 
     @classmethod
-    def from_log(cls, log: Any) -> Features:
+    def from_log(cls, log: Any, items: Any = None) -> Features:
         """Propose a schema for a log: a path of a CSV or Parquet file, or a data frame. See `propose`."""
         from albatross.features.proposal import propose
 
-        return propose(log).features
+        return propose(log, items).features
 
     def read_log(self, path: str | os.PathLike[str], *, items: str | os.PathLike[str] | None = None) -> Log:
         """Read a log whose columns are these features, for `Logged.from_log`.
