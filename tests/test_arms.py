@@ -449,7 +449,7 @@ def test_wrong_names_are_refused_and_change_nothing(tmp_path):
         (lambda: agent.select(contexts, eligible=np.array("a")), "eligible must be a list of arms"),
         (lambda: agent.select(contexts, arms=np.array("a")), "arms must be a list of names"),
         (lambda: agent.select(contexts, arms=["a", "b", "c"]), "there is no arm 'c'"),
-        (lambda: agent.select(contexts, arms=["a", "b"]), "contexts have 3 rows"),
+        (lambda: agent.select(contexts, arms=["a", "b"]), "contexts have 3 rows, but arms names 2: give the arm"),
         (lambda: agent.select(contexts, arms=[]), "arms is empty"),
         (lambda: agent.select(contexts, arms=["a", "b", 3], eligible=["a"]), "give only the eligible rows"),
         (lambda: agent.warm_start(contexts[:1], ["z"], [1.0]), "there is no arm 'z'"),

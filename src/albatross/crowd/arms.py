@@ -5,7 +5,7 @@ Policies see numbered slots only: entries of their state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Set, Sized
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -28,8 +28,20 @@ def is_list(given: Any) -> bool:
     >>> [is_list(each) for each in (["a"], {"a"}, np.array(["a"]), "a", {"a": 1}, np.array("a"))]
     [True, True, True, False, False, False]
     """
+    if _is_plain(given):
+        return True
     several = isinstance(given, Iterable) and isinstance(given, Sized)
     return several and not isinstance(given, str | bytes | Mapping) and getattr(given, "ndim", 1) > 0
+
+
+def is_ordered(given: Any) -> bool:
+    """Return whether this holds several things in an order, as events and rows have one: a set has none."""
+    return _is_plain(given) or (is_list(given) and not isinstance(given, Set))
+
+
+def _is_plain(given: Any) -> bool:
+    """Return whether this is a list or an array, as it mostly is: abstract classes cost half a microsecond."""
+    return type(given) is list or (type(given) is np.ndarray and given.ndim > 0)
 
 
 def _is_listed(eligible: Any) -> bool:
@@ -90,7 +102,10 @@ class NumberedArms:
             slots = self.slots(arms)
             if not slots.size:
                 raise ValueError("arms is empty: give at least one row")
-            return checks.contexts(contexts, slots.size, dim), np.ones(slots.size, bool), slots
+            given = checks.numbers("contexts", contexts)
+            if given.ndim == 2 and len(given) != slots.size:
+                raise ValueError(f"contexts have {len(given)} rows, but arms names {slots.size}: give the arm of each")
+            return checks.contexts(given, slots.size, dim), np.ones(slots.size, bool), slots
         if contexts is None:
             raise ValueError(f"contexts must be given: shape ({self.active.size}, {dim}) or ({dim},)")
         mask = self._all if eligible is None else self.eligible(eligible)

@@ -14,7 +14,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.checks import shown
-from albatross.crowd.arms import Name, NumberedArms, is_list
+from albatross.crowd.arms import Name, NumberedArms, is_list, is_ordered
 
 # Entries of `diagnostics` with one value per slot.
 _PER_SLOT = ("pulls", "means", "biases", "optimistic_biases")
@@ -80,7 +80,7 @@ class NamedArms(NumberedArms):
 
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the slots of a list of n active arms, or of any number of them."""
-        if not is_list(arms) or isinstance(arms, Set):
+        if not is_ordered(arms):
             raise ValueError(f"arms must be a list of names, not {shown(arms)}")
         if n is not None and len(arms) != n:
             raise ValueError(f"arms must be {n} names, one for each reward, got {len(arms)}")
@@ -107,7 +107,7 @@ class NamedArms(NumberedArms):
         names = arms.tolist() if isinstance(arms, np.ndarray) else arms
         if slots is None or not is_list(names):
             return self.slots(names)
-        slots = checks.numbers("slots", slots)
+        slots = slots if type(slots) is np.ndarray else checks.numbers("slots", slots)
         if slots.dtype != np.int64 or slots.shape != (len(names),):
             raise ValueError(f"slots must be {len(names)} whole numbers of 64 bits")
         found, n_slots = self._by_slot, self.n_slots

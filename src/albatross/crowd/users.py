@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.checks import shown
-from albatross.crowd.arms import Name, is_list
+from albatross.crowd.arms import Name, is_ordered
 from albatross.loops import first_outside
 
 
@@ -157,7 +157,7 @@ class NamedUsers(NumberedUsers):
 
 def _names(users: Any) -> list[Any]:
     """Return a list of names as Python objects."""
-    if not is_list(users) or isinstance(users, Set):  # a set has no order, and events have one
+    if not is_ordered(users):
         raise ValueError(f"users must be a list of names, not {shown(users)}")
     names = users.tolist() if hasattr(users, "tolist") else list(users)
     if not set(map(type, names)) <= {str, int}:
