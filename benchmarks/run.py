@@ -13,6 +13,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -219,11 +220,14 @@ def named_fleet_ratios() -> list[tuple[str, float, float, str]]:
     for policy in (policies.LinTS(), policies.Albatross()):
         name, agent = type(policy).__name__, Agent(policy, n_arms=n_arms, dim=dim, seed=0)
         fleet = Fleet(policy, users=names, arms=[f"arm {i}" for i in range(n_arms)], dim=dim, seed=0)
-        crowd, days = Fleet(policy, users=[], n_arms=n_arms, dim=dim, seed=0), iter(range(1_000))
+        crowd, days = Fleet(policy, users=[], n_arms=n_arms, dim=dim, seed=0), count()
 
         def newcomers(crowd: Fleet = crowd, days: Iterator[int] = days) -> None:
             day = next(days)
             crowd.admit([f"{day} {user}" for user in names])
+
+        def alone(crowd: Fleet = crowd, days: Iterator[int] = days) -> None:
+            crowd.admit([str(next(days))])
 
         def each(work: Callable[[], object], times: int = 1_000) -> float:
             """CPU seconds of one call."""
@@ -237,6 +241,7 @@ def named_fleet_ratios() -> list[tuple[str, float, float, str]]:
         read = each(lambda fleet=fleet, row=row: fleet.put("user 3", row))
         found += [
             (f"CPU microseconds per newcomer of a fleet: {name}", 1e6 * each(newcomers, 1) / n_users, 10.0, "<="),
+            (f"CPU microseconds of a newcomer who comes alone: {name}", 1e6 * each(alone), 10.0, "<="),
             (f"a fleet's single event against one of a batch: {name}", single / batch, 20.0, "<="),
             (f"a fleet's single event against an agent's decision: {name}", single / decision, 3.0, "<="),
             (f"a row written and read against an agent's decision: {name}", (written + read) / decision, 3.0, "<="),

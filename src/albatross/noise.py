@@ -76,3 +76,15 @@ def fill_orders(out, keys, place):
             other = np.int64(next_word(state) % np.uint64(arm + 1))
             out[user, arm] = out[user, other]
             out[user, other] = arm
+
+
+@compiled
+def shuffle_arms(order, users, keys, place, first):
+    """Replace arms 0 to `first` - 1 in these users' rows of `order` (N, K) by others of them, in random orders."""
+    orders = np.empty((users.size, first), np.int64)
+    fill_orders(orders, keys, place)
+    for i in range(users.size):
+        for j in range(order.shape[1]):
+            arm = order[users[i], j]
+            if arm < first:
+                order[users[i], j] = orders[i, arm]

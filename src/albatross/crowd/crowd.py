@@ -17,7 +17,7 @@ from albatross.crowd.named_arms import NamedArms
 from albatross.crowd.recipe import Recipe
 from albatross.crowd.rows import RowBytes, Rows
 from albatross.crowd.users import NamedUsers, NumberedUsers, leaving, user_keys
-from albatross.noise import fill_orders
+from albatross.noise import shuffle_arms
 from albatross.states import leaves, mapped
 
 
@@ -43,7 +43,14 @@ class Crowd:
         if len(block) < 2:  # a single row would be of another type for compiled code: it passes for C-ordered
             block, keys = (np.pad(array, ((0, 2 - len(array)), (0, 0))) for array in (block, keys))
         rows = self.layout.views(block)
-        self.block, self.rows, self.keys = block, rows, keys  # keys are those of the users' random numbers
+        ordered = self._random_orders(rows)
+        # keys are those of the users' random numbers
+        self.block, self.rows, self.keys, self._ordered = block, rows, keys, ordered
+
+    def _random_orders(self, rows: Rows) -> list[np.ndarray]:
+        """Return the arrays of rows that hold random orders of the arms: to look them up costs more than a newcomer."""
+        found = dict(leaves(rows.states))
+        return [found[name] for name in self._orders or ()]
 
     @property
     def n_slots(self) -> int:
@@ -88,7 +95,7 @@ class Crowd:
         """Give newcomers, found by `users.listed`, their rows."""
         if newcomers:
             slots = np.fromiter(newcomers.values(), np.int64, len(newcomers))
-            self.make_room(int(slots.max()) + 1)
+            self.make_room(1 + max(newcomers.values()))
             self._fill(slots, user_keys(newcomers, self.secret or b""))
             self.users.admit(newcomers)
 
@@ -119,11 +126,8 @@ class Crowd:
             drawn = (self.recipe.fresh(first, np.random.Generator(np.random.Philox(key=key))) for key in keys)
             made = self._up_to_date(_without_decisions(drawn, first), n_slots=first, n_arms=first)
         self.block[slots] = made
-        for place, name in enumerate(self._orders or ()):
-            order, orders = dict(leaves(self.rows.states))[name], np.empty((len(slots), first), np.int64)
-            fill_orders(orders, keys, place)
-            common = order[slots[0]].copy()  # arms of the start by 0 to first - 1, then all that came later
-            order[slots] = np.where(common < first, orders[:, np.minimum(common, first - 1)], common)
+        for place, order in enumerate(self._ordered):
+            shuffle_arms(order, slots, keys, place, first)  # arms that came later keep their places
         self.keys[slots] = keys
 
     # ----------------------------------------------------------------------------------------------------------- arms
@@ -144,9 +148,10 @@ class Crowd:
         alone = self.layout.views(self._model)
         model = layout.block(self._with_arm(alone, slot, n_slots=n_slots, users=[0]))
         rows = layout.views(block)
+        ordered = self._random_orders(rows)
         # No calls here: neither a Ctrl-C nor a lack of memory can come in between.
         self.arms, self.parameters, self.layout, self._bytes = arms, parameters, layout, in_bytes
-        self.block, self.rows, self._model = block, rows, model
+        self.block, self.rows, self._model, self._ordered = block, rows, model, ordered
 
     def _with_arm(self, rows: Rows, slot: int, *, n_slots: int, users: Iterable[int]) -> Rows:
         n_users, had = rows.pending.shape
