@@ -20,6 +20,12 @@ agent.update(agent.select(np.ones((7, 4))), 1.0)
 fleet = Fleet(policies.UCB1(), n_users=3, n_arms=7, dim=4)
 fleet.update(fleet.select([0, 1], np.ones((2, 7, 4))), [1.0, 0.0])
 simulate(policies.UCB1(), environments.Mixture(n_arms=7, dim=4), horizon=9)
+agent = Agent(policies.UCB1(), arms=["a", "b"], dim=4, floor=0.1)
+agent.update(agent.select(np.ones((2, 4))), 1.0)
+fleet = Fleet(policies.UCB1(), users=[], arms=["a", "b"], dim=4, floor=0.1)
+fleet.update(fleet.select(["user", "other"], np.ones((2, 2, 4)), [["a"], ["a", "b"]]), [1.0, 0.0])
+fleet.add_arm("c")
+fleet.put("third", fleet.row("user"))
 """
 
 

@@ -69,10 +69,12 @@ def _use(policy: Any) -> None:
         agent.update(agent.select(), 0.0)
         simulate(policy, environments.Ball(dim=dim, theta=np.eye(dim)[0]), horizon=2, progress=False)
         return
-    agent = Agent(policy, n_arms=3, dim=dim, seed=0)
+    agent = Agent(policy, n_arms=3, dim=dim, floor=0.1, seed=0)
     agent.update(agent.select(contexts), 0.0)
-    fleet = Fleet(policy, n_users=1, n_arms=3, dim=dim, horizon=1_000, seed=0)
-    fleet.update(fleet.select([0], contexts[None]), [0.0])
+    for names in ({"n_users": 1, "n_arms": 3}, {"users": [0], "arms": ["a", "b", "c"], "floor": 0.1}):
+        fleet = Fleet(policy, **names, dim=dim, horizon=1_000, seed=0)
+        fleet.update(fleet.select([0], contexts[None]), [0.0])
+    fleet.put(0, fleet.row(0))
     simulate(policy, environments.Mixture(n_arms=3, dim=dim), horizon=2, progress=False)
 
 
