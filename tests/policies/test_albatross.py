@@ -449,6 +449,7 @@ def odd_problems():
         "small-at-first": (small_first, luck),
         "huge": (plain * 1e99, luck * 1e99),
         "tiny": (plain * 1e-100, luck * 1e-100),
+        "rewards-without-squares": (plain, luck * 1e-161),
         "far-from-zero": (plain + 1e8, luck + 1e8),
         "all-zero": (np.zeros((60, 4, 3)), np.zeros(60)),
     }
@@ -459,6 +460,18 @@ def odd_problems():
 def test_odd_problems_are_survived(problem, kind):
     contexts, rewards = odd_problems()[problem]
     finite_after(Agent(KINDS[kind], n_arms=contexts.shape[1], dim=contexts.shape[2], seed=0), contexts, rewards)
+
+
+@pytest.mark.parametrize("biases", [True, False])
+def test_after_a_thousand_half_lives_of_equal_rewards_it_learns_again(biases):
+    agent, rng = Agent(policies.Albatross(biases=biases, memory=4), n_arms=2, dim=1, seed=0), np.random.default_rng(0)
+    clicks = np.r_[0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, np.zeros(4_500)]
+    finite_after(agent, rng.standard_normal((len(clicks), 2, 1)), clicks)
+    played = []
+    for X in rng.standard_normal((200, 2, 1)):
+        played.append(agent.select(X))
+        agent.update(played[-1], float(X[played[-1].arm, 0]))
+    assert np.mean([decision.action[0] for decision in played]) > 0.4  # the better of two has 0.56
 
 
 @every_kind

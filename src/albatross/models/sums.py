@@ -18,6 +18,7 @@ from albatross.models.ridge import Joint, Ridge
 from albatross.models.soft_support import factorise
 
 _LEAST = 1e-300  # of what the plays say about the intercept: nothing, once all arms that were played have retired
+_EQUAL = 1e-250  # a variance of rewards below this is none: forgetting halves it as long as rewards are equal
 
 
 class Totals(NamedTuple):
@@ -134,9 +135,10 @@ def of_played_arms(sums):
 
 @compiled
 def reward_variance(totals):
-    """Return the variance of the rewards."""
+    """Return the variance of the rewards, 0 if they are equal."""
     t = totals.gram[0, 0]
-    return totals.square[0] / t - (totals.moment[0] / t) ** 2
+    variance = totals.square[0] / t - (totals.moment[0] / t) ** 2
+    return variance if variance > _EQUAL else 0.0
 
 
 @compiled
