@@ -92,6 +92,16 @@ def test_sw_linucb_is_that_of_dense_regression_on_the_window():
         Z, y = np.vstack([Z, z[decision.arm]]), np.append(y, reward)
 
 
+def test_a_play_that_left_the_window_leaves_nothing_behind():
+    agent, fresh = (Agent(policies.SWLinUCB(window=7), n_arms=1, dim=3) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for t in range(28):
+        x, reward = rng.standard_normal((1, 3)), float(rng.standard_normal())
+        for each, size in ((agent, 1e9 if t == 10 else 1.0), (fresh, 1.0)):
+            each.update(each.select(size * x), reward)
+    np.testing.assert_allclose(agent.diagnostics()["theta_hat"], fresh.diagnostics()["theta_hat"], rtol=1e-9)
+
+
 def test_ofuls_ellipsoid_contains_theta_in_all_rounds_of_all_but_a_share_delta_of_the_trials():
     trials, rounds, dim, sigma, delta, strength = 1_000, 60, 3, 0.5, 0.1, 0.3
     rng = np.random.default_rng(0)

@@ -22,6 +22,7 @@ from albatross.picking import by_row
 
 STRENGTH, RATE = 0, 1  # places in the constants
 ONCE, TWICE = 0, 1  # first axis: weights, and squared weights
+_DROWNS = 1e6  # times the sum of squares of the other plays
 
 
 class Discounted(NamedTuple):
@@ -198,20 +199,45 @@ def learn_windowed(fit: Windowed, arm, x, reward, n):
     each, size = reward / n, fit.rewards.size
     for _ in range(min(n, size)):
         place = fit.clock[0] % size
-        if fit.clock[0] >= size:
-            add_row(fit.gram, fit.rows[place], -1.0)
-            for j in range(x.size):
-                fit.moment[j] -= fit.rewards[place] * fit.rows[place, j]
+        dominated = fit.clock[0] >= size and drop_place(fit, place)
         fit.rewards[place] = each
         for j in range(x.size):
             fit.rows[place, j] = x[j]
-            fit.moment[j] += each * x[j]
-        add_row(fit.gram, x, 1.0)
+        count_place(fit, place, 1.0)
         fit.clock[0] += 1
+        if dominated or place == size - 1:
+            sum_anew(fit)
     V = fit.gram.copy()
     for i in range(x.size):
         V[i, i] += fit.constants[STRENGTH]
     refit(fit, V, fit.moment)
+
+
+@compiled
+def count_place(fit, place, weight):
+    """Add `weight` times the play at a place of the window to the sums."""
+    add_row(fit.gram, fit.rows[place], weight)
+    for j in range(fit.moment.size):
+        fit.moment[j] += weight * fit.rewards[place] * fit.rows[place, j]
+
+
+@compiled
+def drop_place(fit, place):
+    """Take the play at a place out of the sums; return whether it was so long that its rounding drowns the others."""
+    count_place(fit, place, -1.0)
+    for j in range(fit.moment.size):
+        if fit.rows[place, j] ** 2 > _DROWNS * (fit.gram[j, j] + fit.constants[STRENGTH]):
+            return True
+    return False
+
+
+@compiled
+def sum_anew(fit):
+    """Sum the full window: what was taken out of the sums has left its rounding behind."""
+    fit.gram.fill(0.0)
+    fit.moment.fill(0.0)
+    for place in range(fit.rewards.size):
+        count_place(fit, place, 1.0)
 
 
 @predict.register
