@@ -49,7 +49,7 @@ class Drifting:
 class DriftingInstance(NamedTuple):
     env: Drifting
     path: np.random.Generator  # of theta_t and the biases alone, so that they do not depend on the size of chunks
-    theta: np.ndarray  # (d,) of the last round drawn
+    theta: np.ndarray  # (d,) of the last round drawn; of a turn, of the first
     across: np.ndarray  # (d,) spans the plane of a turn with the first theta
     biases: np.ndarray  # (K,)
     played: np.ndarray  # (1,) rounds drawn so far
