@@ -10,12 +10,14 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+import numba
 import numpy as np
 import processes
 import pytest
 
 import albatross
 from albatross.closure import closure, digest
+from albatross.compiling import compiled
 
 ROOT = Path(albatross.__file__).parent
 FILES = {
@@ -139,6 +141,48 @@ def test_each_value_of_a_variable_has_a_digest_of_its_own(own, values):
     found = [digest_with(own, value) for value in values]
     assert len(set(found)) == len(values)
     assert found == [digest_with(own, copy.deepcopy(value)) for value in values]
+
+
+def multiplied(factor):
+    """A function that a factory makes: what it does is not in its file."""
+    return lambda x: factor * x
+
+
+def twice(function):
+    return lambda x: function(function(x))
+
+
+def with_default(factor):
+    def function(x, factor=factor):
+        return factor * x
+
+    return function
+
+
+MADE = {
+    "by a factory": multiplied,
+    "by a factory for Numba": lambda k: numba.njit(multiplied(k)),
+    "by a factory for this package": lambda k: compiled(multiplied(k)),
+    "of a function": lambda k: numba.njit(twice(numba.njit(multiplied(k)))),
+    "with a default": with_default,
+    "from a text": lambda k: eval(f"lambda x: {k} * x"),
+    "in a tuple": lambda k: ((((((multiplied(k),),),),),),),
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_a_function_counts_by_what_it_holds(own, make):
+    found = [digest_with(own, make(k)) for k in (1.0, 2.0, 1.0)]
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_a_function_that_holds_itself_cannot_be_read(own):
+    def down(n):
+        return down(n - 1) if n else 0
+
+    with pytest.raises(ValueError, match="values in the module values_of_ones_own cannot be read"):
+        digest_with(own, down)
 
 
 def test_the_digest_of_an_array_does_not_depend_on_how_it_lies_in_memory(own):

@@ -19,6 +19,7 @@ from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import resolve_name
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _IMPORT = re.compile(rf"^[ \t]*from[ \t]+({_NAME}[\w.]*)[ \t]+import[ \t]+(\([^)
 _PLAIN_IMPORT = re.compile(rf"^[ \t]*import[ \t]+({_NAME}[\w.]*)", re.MULTILINE)
 _COMMENT = re.compile(r"#[^\n]*")
 _INSTALLED = tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")})
-_DEEPEST = 5  # lists in lists among the globals of a module
+_DEEPEST = 5  # lists in lists, and functions in functions, among the globals of a module
 
 
 def is_ours(module: str) -> bool:
@@ -266,7 +267,7 @@ def _constants(module: str) -> Iterator[Any]:
 
 
 def _held(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield, as bytes, what compiled code would hold of a value: numbers, texts, arrays and lists of these.
+    """Yield, as bytes, what compiled code would hold of a value: numbers, texts, arrays, tuples and functions of these.
 
     A class counts by its name, and all else by the name of its type. Only the type decides, as for Numba: `isinstance`
     and `hasattr` may run code of the value, which may raise.
@@ -278,12 +279,34 @@ def _held(value: Any, depth: int = 0) -> Iterator[Any]:
             yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)  # no copy: it may be large
     elif issubclass(kind, bool | int | float | complex | str | bytes | None):
         yield repr(value).encode()
-    elif issubclass(kind, list | tuple | dict) and depth < _DEEPEST:
+    elif issubclass(kind, tuple) or (issubclass(kind, list | dict) and depth < _DEEPEST):
         parts = value.items() if issubclass(kind, dict) else value
         yield b"%d parts" % len(parts)
         for part in parts:
             yield from _held(part, depth + 1)
     elif issubclass(kind, type):
         yield f"class {value.__module__}.{value.__qualname__}".encode()
+    elif issubclass(kind, CodeType):
+        yield from _held((value.co_code, value.co_names, value.co_consts), depth)
+    elif (function := _function_of(value)) is not None:
+        yield from _held_by(function, depth)
     else:
         yield kind.__name__.encode()
+
+
+def _function_of(value: Any) -> FunctionType | None:
+    """Return the Python function of a function, plain or decorated by Numba or this package; None of ours."""
+    kind = type(value)
+    decorated = kind.__module__.partition(".")[0] in (_NAME, "numba")
+    function = getattr(value, "py_func", None) if decorated else value
+    return function if type(function) is FunctionType and not is_ours(function.__module__ or "") else None
+
+
+def _held_by(function: FunctionType, depth: int) -> Iterator[Any]:
+    """Yield what a function holds that its file need not show: the values of its factory, defaults, and which it is."""
+    if depth == _DEEPEST:  # or it holds itself
+        raise ValueError("functions in functions in functions")
+    yield from _held(function.__code__, depth)
+    for cell in function.__closure__ or ():
+        yield from _held(cell.cell_contents, depth + 1)
+    yield from _held((function.__defaults__, function.__kwdefaults__), depth)
