@@ -8,7 +8,7 @@ import small_results
 from rich.console import Console
 
 from albatross.report.claims import measured
-from albatross.report.tables import print_claims
+from albatross.report.tables import plain_table, print_claims
 from albatross.store.results import Stored
 
 
@@ -26,6 +26,15 @@ def test_verdicts_are_printed_with_their_numbers_and_what_was_not_run_is_left_ou
     )
     assert "Thompson sampling" in ours
     assert "huge gap" not in papers
+
+
+def test_a_number_that_a_terminal_has_no_room_for_ends_in_an_ellipsis():
+    table = plain_table("standings", ["policy", "rounds", "reward"], [["albatross", "12,345,678", "1,234.5"]])
+    written = io.StringIO()
+    Console(file=written, width=20).print(table)
+    numbers = written.getvalue().splitlines()[-1].split()
+    assert numbers
+    assert all(each in ("albatross", "12,345,678", "1,234.5") or each.endswith("…") for each in numbers)
 
 
 def test_without_results_nothing_is_printed(tmp_path):

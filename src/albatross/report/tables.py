@@ -70,11 +70,15 @@ def print_claims(console: Console, results: Sequence[Result]) -> None:
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
-    """Return a table of texts: the first `left` columns are words, which wrap; the others numbers, always whole."""
+    """Return a table of texts: the first `left` columns are words, which wrap; the others numbers, which do not.
+
+    In a terminal that is too narrow for a number, it ends in an ellipsis: 1,2 could be taken for one.
+    """
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(columns):
         words = position < left
-        table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        overflow: Any = "fold" if words else "ellipsis"
+        table.add_column(name, justify="left" if words else "right", overflow=overflow, no_wrap=not words)
     for row in rows:
         table.add_row(*row)
     return table
