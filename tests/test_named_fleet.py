@@ -70,6 +70,20 @@ def test_what_has_no_order_or_is_one_thing_does_not_name_users(wrong):
     assert fleet.users == []
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_whole_data_frame_names_no_users_and_is_no_mask(library):
+    """It would give the names of its columns, and its columns may be in another order than the arms."""
+    frame = pytest.importorskip(library).DataFrame
+    fleet, contexts = Fleet(policies.LinUCB(), users=[], arms=["b", "a"], dim=1, seed=0), np.zeros((1, 2, 1))
+    with pytest.raises(ValueError, match="users must be a list of names, not"):
+        fleet.select(frame({"user": ["anna"]}), contexts)
+    with pytest.raises(ValueError, match="not a data frame: give its values, with the columns in the order of the arms"):
+        fleet.select(["anna"], contexts, frame({"a": [True], "b": [False]}))
+    with pytest.raises(ValueError, match="eligible must be a list of arms or a mask of booleans, not"):
+        Agent(policies.LinUCB(), arms=["a", "b"], dim=1).select(contexts[0], frame({"a": [True], "b": [False]}))
+    assert fleet.users == []
+
+
 def test_users_are_admitted_when_they_first_come():
     fleet = new_fleet(users=["anna"])
     choices = fleet.select(["bob", 10**30, "bob", "anna", -7], np.zeros((5, 3, D)))
@@ -484,19 +498,24 @@ def test_a_malicious_row_is_refused_or_harmless(policy):
     assert fleet.row("anna") == row
 
 
-def test_a_row_cannot_spoil_the_file_of_all_users():
+@pytest.mark.parametrize(
+    ("policy", "changed", "value", "infinite"),
+    [(policies.Greedy(), "root", 1e300, "log_det"), (policies.LinUCB(memory=500), "constants", -800.0, "counts")],
+    ids=["a number", "a count"],
+)
+def test_a_row_cannot_spoil_the_file_of_all_users(policy, changed, value, infinite):
     """Numbers below infinity, which a play makes infinite."""
-    fleet, rng = new_fleet(policies.Greedy()), np.random.default_rng(0)
+    fleet, rng = new_fleet(policy), np.random.default_rng(0)
     play(fleet, rng, 10)
     crowd = fleet._crowd
     (slot,) = crowd.users.slots(["anna"])
-    crowd.rows.states.fit.root[slot] = 1e300
+    getattr(crowd.rows.states.fit, changed)[slot] = value
     row = crowd.row("anna")
     fleet.release(["anna"], pending=True)
     fleet.put("anna", row)
     with np.errstate(all="ignore"):
         play(fleet, rng, 1, users=["anna"])
-    assert np.isinf(fleet._crowd.rows.states.fit.log_det).any()
+    assert np.isinf(getattr(fleet._crowd.rows.states.fit, infinite)).any()
     loaded, contexts = pickle.loads(pickle.dumps(fleet)), np.ones((1, 3, D))
     assert loaded.select(["bob"], contexts).scores.tolist() == fleet.select(["bob"], contexts).scores.tolist()
 

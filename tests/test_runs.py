@@ -46,6 +46,8 @@ def test_missing_values_and_twin_columns_of_a_frame():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="two columns called 'a'"):
         columns_of(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match="two columns called '1'"):
+        columns_of(pandas.DataFrame([[1, 2]], columns=[1, "1"]))
 
 
 class Speaking:

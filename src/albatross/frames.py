@@ -36,7 +36,7 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     """
     if isinstance(frame, np.ndarray):
         return {name: frame[name].tolist() for name in frame.dtype.names or ()}
-    names = list(getattr(frame, "columns", ()))
+    names = list(map(str, getattr(frame, "columns", ())))
     if any(names.count(name) > 1 for name in names):  # pandas allows it, and DuckDB would rename them
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the frame has two columns called {shown(twice)}")

@@ -279,11 +279,12 @@ class Saved:
         state = mapped(lambda leaf: self.array(next(following), leading + leaf.shape, leaf.dtype), template)
         if all_ours(parameters):
             for name, array in leaves(state):
-                if leading and array.dtype.kind == "f" and not is_count(name):
+                if leading and array.dtype.kind == "f":
                     # Of one user, such as one whose row came from elsewhere: the others must be loaded. No policy plays
                     # by NaN, and no loop runs without end.
-                    array[np.isinf(array)] = np.nan
-                check_numbers(name, array)
+                    array[~are_possible(name, array)] = np.nan
+                else:
+                    check_numbers(name, array)
         check_state(parameters, state)
         return state
 
@@ -298,12 +299,16 @@ def is_count(name: str) -> bool:
     return name.endswith(_COUNTS)
 
 
+def are_possible(name: str, array: np.ndarray) -> np.ndarray:
+    """Return which numbers are neither infinite nor impossible numbers of plays."""
+    return (array >= 0.0) & (array <= checks.MOST_ROUNDS) if is_count(name) else ~np.isinf(array)
+
+
 def check_numbers(name: str, array: np.ndarray) -> None:
     """Refuse infinite numbers and impossible numbers of plays, which could cause endless loops."""
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        raise ValueError(f"{name} holds an infinite number")
-    if is_count(name) and not ((array >= 0.0) & (array <= checks.MOST_ROUNDS)).all():
-        raise ValueError(f"{name} must hold numbers of plays, from 0 to 2^53")
+    if not are_possible(name, array).all():
+        what = "must hold numbers of plays, from 0 to 2^53" if is_count(name) else "holds an infinite number"
+        raise ValueError(f"{name} {what}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 
 from albatross import checks
 from albatross.checks import shown
+from albatross.frames import is_frame
 from albatross.loops import first_outside
 
 Name = str | int
@@ -23,14 +24,14 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # contexts (R, d), whether eac
 def is_list(given: Any) -> bool:
     """Return whether this holds several things: a list, a set, an array or a column of a data frame.
 
-    A text, a dict and an array of no axes are none.
+    A text, a dict, an array of no axes and a whole data frame, which would give the names of its columns, are none.
 
     >>> [is_list(each) for each in (["a"], {"a"}, np.array(["a"]), "a", {"a": 1}, np.array("a"))]
     [True, True, True, False, False, False]
     """
     if _is_plain(given):
         return True
-    several = isinstance(given, Iterable) and isinstance(given, Sized)
+    several = isinstance(given, Iterable) and isinstance(given, Sized) and not is_frame(given)
     return several and not isinstance(given, str | bytes | Mapping) and getattr(given, "ndim", 1) > 0
 
 
@@ -131,6 +132,8 @@ class NumberedArms:
                 raise ValueError(f"eligible must list the arms of {n} events, got {len(eligible)} lists")
             return np.array([self.eligible(arms) for arms in eligible]).reshape(n, rows)
         wanted = f"eligible must be a mask of booleans of shape ({n}, {rows}) or ({rows},), or lists of arms"
+        if is_frame(eligible):  # its columns may be in another order than the arms
+            raise ValueError(f"{wanted}, not a data frame: give its values, with the columns in the order of the arms")
         try:
             mask = checks.numbers("eligible", eligible)
         except ValueError:
