@@ -286,6 +286,7 @@ WRONG = {
     "several": ("two.py", "two.py has several: take one of .*two.py:Mine, .*two.py:Other$"),
     "unknown parameter": ("mine.py:Mine(width=3)", "Mine has no parameter 'width'; it has scale, sigma"),
     "no keyword": ("mine.py:Mine(3)", "cannot read"),
+    "called twice": ("mine.py:Mine(scale=2.0)()", "cannot read"),
     "code as a value": ("mine.py:Mine(scale=open('x'))", "cannot read"),
     "not Python": ("syntax.py:Mine", r"syntax.py cannot be loaded: .*\(syntax.py, line 2\)$"),
     "not text": ("bytes.py:Mine", "bytes.py cannot be loaded: "),

@@ -353,7 +353,7 @@ def arms(value: Any, n: int, n_arms: int) -> np.ndarray:
 def reward(value: Any) -> float:
     """A finite number."""
     try:
-        if isinstance(value, str | bytes):
+        if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):

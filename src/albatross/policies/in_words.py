@@ -137,7 +137,7 @@ def keywords(text: str, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
 
 def _keywords(call: ast.expr, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
     """Return the keywords of a call, which must have nothing else."""
-    if not isinstance(call, ast.Call) or call.args:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         raise Unreadable
     given = {keyword.arg: value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
     if len(given) < len(call.keywords):  # one twice, or **
