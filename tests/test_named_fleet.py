@@ -77,7 +77,7 @@ def test_a_whole_data_frame_names_no_users_and_is_no_mask(library):
     fleet, contexts = Fleet(policies.LinUCB(), users=[], arms=["b", "a"], dim=1, seed=0), np.zeros((1, 2, 1))
     with pytest.raises(ValueError, match="users must be a list of names, not"):
         fleet.select(frame({"user": ["anna"]}), contexts)
-    with pytest.raises(ValueError, match="not a data frame: give its values, with the columns in the order of the arms"):
+    with pytest.raises(ValueError, match="not a data frame: give its values, with the columns in the order of"):
         fleet.select(["anna"], contexts, frame({"a": [True], "b": [False]}))
     with pytest.raises(ValueError, match="eligible must be a list of arms or a mask of booleans, not"):
         Agent(policies.LinUCB(), arms=["a", "b"], dim=1).select(contexts[0], frame({"a": [True], "b": [False]}))

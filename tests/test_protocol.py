@@ -91,6 +91,24 @@ def update_forgetter(policy: Forgetter, state, choice, reward, n):
     state.counts[choice.arm], state.sums[choice.arm] = 1.0, reward / n
 
 
+class Scaler(Optimist):
+    """An optimist who scales contexts in place."""
+
+
+@score.register
+def score_scaler(policy: Scaler, state, offer, noise):
+    offer.contexts[:] = 0.0
+    widths = policy.bonus / np.sqrt(state.counts)
+    return state.sums / np.maximum(state.counts, 1.0) + widths, widths
+
+
+def test_a_policy_that_writes_into_its_contexts_changes_no_numbers_of_others():
+    env = environments.Mixture(n_arms=3, dim=2)
+    alone = simulate({"greedy": policies.Greedy()}, env, horizon=30, seed=0)
+    beside = simulate({"scaler": Scaler(), "greedy": policies.Greedy()}, env, horizon=30, seed=0)
+    assert beside["greedy"].regret.tolist() == alone["greedy"].regret.tolist()
+
+
 def test_a_policy_that_derives_from_another_has_its_verbs_but_for_its_own():
     agents = [Agent(kind(bonus=2.0), n_arms=2, dim=1, seed=0) for kind in (Optimist, Forgetter)]
     for agent in agents:

@@ -13,7 +13,7 @@ import scipy.linalg.cython_blas  # noqa: F401  compiled code calls it: it must b
 from threadpoolctl import threadpool_limits
 
 from albatross import checks
-from albatross.compiling import compiled
+from albatross.compiling import all_ours, compiled
 from albatross.environments.ball import Ball, BallInstance, draw_luck
 from albatross.loops import Tally, play, play_ball
 from albatross.parallel import default_workers, in_threads, progress_bar
@@ -37,7 +37,7 @@ from albatross.protocol import (
 )
 from albatross.recording import recording_grid
 from albatross.runs import Run
-from albatross.states import leaves
+from albatross.states import leaves, mapped
 
 _CHUNK_BYTES = 1 << 20  # of contexts drawn at once: small enough to stay in a core's cache while policies play it
 _MANY_ROUNDS = 1_000_000
@@ -147,9 +147,11 @@ def _play_arms(setting: _Setting, instance: Any, env_rng: np.random.Generator, p
             if setting.stop.is_set():  # the first time around each player may have to be compiled
                 return False
             noise = player.rng.standard_normal((n, player.noise_size))
-            played = player.play(play, chunk, n, noise, pending, player.tally, start)
+            # A user's own policy may write into its rows by mistake: the others must not play them.
+            offered = chunk if all_ours(player.parameters) else mapped(np.copy, chunk)
+            played = player.play(play, offered, n, noise, pending, player.tally, start)
             if played < n:
-                offer = Offer(chunk.contexts[played], chunk.eligible[played], pending, -1, np.arange(n_arms))
+                offer = Offer(offered.contexts[played], offered.eligible[played], pending, -1, np.arange(n_arms))
                 refuse_choice(player.parameters, player.state, offer, noise[played])
         setting.advance(n)
     return True

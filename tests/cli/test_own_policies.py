@@ -136,6 +136,7 @@ BROKEN = textwrap.dedent("""
         pass
 
     class Writes(Sound): pass
+    class WritesContexts(Sound): pass
     class Forgets(Sound): pass
     class Warns(Sound): pass
     class Overflows(Sound): pass
@@ -151,6 +152,11 @@ BROKEN = textwrap.dedent("""
     @score.register
     def score_writes(policy: Writes, state, offer, noise):
         state.counts[0] += 1.0
+        return -state.counts[offer.arms], np.zeros(offer.arms.size)
+
+    @score.register
+    def score_writes_contexts(policy: WritesContexts, state, offer, noise):
+        offer.contexts[:] *= 0.5
         return -state.counts[offer.arms], np.zeros(offer.arms.size)
 
     @score.register
@@ -173,7 +179,7 @@ BROKEN = textwrap.dedent("""
     for check in (checks.select_writes_nothing, checks.a_block_is_single_plays, checks.diagnostics_have_warnings,
                   checks.no_size_of_contexts_gives_nan, checks.ineligible_arms_are_never_played,
                   checks.saving_and_loading_changes_nothing):
-        for policy in (Sound(), Writes(), Forgets(), Warns(), Overflows()):
+        for policy in (Sound(), Writes(), WritesContexts(), Forgets(), Warns(), Overflows()):
             try:
                 check(Case(policy, None))
             except (Broken, ValueError) as error:
@@ -187,6 +193,7 @@ def test_each_check_fails_for_the_policy_that_breaks_it(tmp_path):
     done = processes.run([sys.executable, "broken.py"], cwd=tmp_path, env=env, check=True)
     assert done.stdout.splitlines() == [
         "Writes: select_writes_nothing: select wrote into counts",
+        "WritesContexts: select_writes_nothing: select wrote into the contexts, which are the caller's",
         "Forgets: a_block_is_single_plays: after 6 blocks another arm is played than after single plays: update gets "
         "the number of plays n and the sum of their rewards",
         "Warns: diagnostics_have_warnings: warnings are 'none'",

@@ -68,12 +68,15 @@ def arms_and_scores(case: Case, rounds: int) -> list[list[float]]:
 
 
 def select_writes_nothing(case: Case) -> None:
-    """Selecting writes nothing into the state."""
+    """Selecting writes nothing into the state, and nothing into the contexts."""
     agent, rng = case.agent(0), np.random.default_rng(2)
     _play(case, agent, rng, 60)
     before = state_of(agent)
     for _ in range(20):
-        agent.select(*case.offer(rng))
+        offered = case.offer(rng)
+        given = [array.copy() for array in offered]
+        agent.select(*offered)
+        _require(all(map(np.array_equal, offered, given)), "select wrote into the contexts, which are the caller's")
     _require(same_state(before, after := state_of(agent)), f"select wrote into {_difference(before, after)}")
 
 
