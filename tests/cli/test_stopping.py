@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from types import ModuleType
 
 import processes
 import pytest
+
+from albatross.cli import main
 
 COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
 STOPPED = "stopped; finished panels and problems are kept\n"
@@ -66,3 +69,14 @@ def test_ctrl_c_ends_any_other(begun):
     assert process.wait(60.0) == 130
     assert said_last(errors) == "\n" + STOPPED
     assert processes.all_gone(process)
+
+
+def test_ctrl_c_while_the_commands_are_loaded_is_no_traceback(monkeypatch):
+    class Loading(ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "albatross.cli.commands", Loading("albatross.cli.commands"))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 128 + signal.SIGINT

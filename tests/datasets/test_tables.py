@@ -16,7 +16,7 @@ import pytest
 
 from albatross import checks
 from albatross.datasets import read_ranking, tables
-from albatross.datasets.files import LONGEST_LINE, is_gzipped, lines
+from albatross.datasets.files import LONGEST_LINE, fingerprint, is_gzipped, lines
 from albatross.datasets.tables import Table
 
 TEXT = "id,when,size,note\n3,b,1,x\n,a,,y\n1,,2.5,7\n3,a,4,x\n"
@@ -391,7 +391,7 @@ def test_gzipped_data_with_a_wrong_checksum_are_refused(tmp_path):
 # ------------------------------------------------------------------------------------------------- no files at all
 
 
-@pytest.mark.parametrize("read", [Table, read_ranking])
+@pytest.mark.parametrize("read", [Table, read_ranking, fingerprint])
 def test_what_is_no_file_is_refused_at_once(tmp_path, read):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):

@@ -28,6 +28,8 @@ def main() -> None:
         if error.name and error.name.startswith("albatross"):
             raise
         sys.exit(f"albatross: {missing_extra(error.name)}")
+    except KeyboardInterrupt:  # while they are loaded, before a command could say so
+        sys.exit(128 + signal.SIGINT)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
     albatross()

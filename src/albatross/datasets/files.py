@@ -31,6 +31,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 def fingerprint(path: Path) -> str:
     """Of a file's content: results on other data are other results, whatever the file's name."""
+    _check_regular(path)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -81,7 +82,12 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
-        raise ValueError(f"{path} is a folder, a pipe or a device, not a regular file: save the data to a file first")
+    _check_regular(path)
     with open(path, "rb") as file:
         return file.read(len(magic)) == magic
+
+
+def _check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder, a pipe or a device: opening a pipe would wait for its writer."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{path} is a folder, a pipe or a device, not a regular file: save the data to a file first")
