@@ -162,6 +162,7 @@ def with_default(factor):
 MADE = {
     "by a factory": multiplied,
     "by a factory for Numba": lambda k: numba.njit(multiplied(k)),
+    "by a factory for arrays": lambda k: numba.vectorize(multiplied(k)),
     "by a factory for this package": lambda k: compiled(multiplied(k)),
     "of a function": lambda k: numba.njit(twice(numba.njit(multiplied(k)))),
     "with a default": with_default,

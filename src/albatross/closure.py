@@ -298,7 +298,7 @@ def _function_of(value: Any) -> FunctionType | None:
     """Return the Python function of a function, plain or decorated by Numba or this package; None of ours."""
     kind = type(value)
     decorated = kind.__module__.partition(".")[0] in (_NAME, "numba")
-    function = getattr(value, "py_func", None) if decorated else value
+    function = getattr(value, "__wrapped__", None) if decorated else value
     return function if type(function) is FunctionType and not is_ours(function.__module__ or "") else None
 
 
