@@ -81,6 +81,8 @@ def test_a_whole_data_frame_names_no_users_and_is_no_mask(library):
         fleet.select(["anna"], contexts, frame({"a": [True], "b": [False]}))
     with pytest.raises(ValueError, match="eligible must be a list of arms or a mask of booleans, not"):
         Agent(policies.LinUCB(), arms=["a", "b"], dim=1).select(contexts[0], frame({"a": [True], "b": [False]}))
+    with pytest.raises(ValueError, match="arms must be a list of names, not"):
+        Agent(policies.LinUCB(), arms=frame({"arm": ["a", "b"]}), dim=1)
     assert fleet.users == []
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from albatross import checks
 from albatross.checks import shown
 from albatross.crowd.arms import Name, NumberedArms, is_list, is_ordered
+from albatross.frames import is_frame
 
 # Entries of `diagnostics` with one value per slot.
 _PER_SLOT = ("pulls", "means", "biases", "optimistic_biases")
@@ -32,7 +33,8 @@ class NamedArms(NumberedArms):
     """
 
     def __init__(self, names: Iterable[Name]) -> None:
-        if isinstance(names, str | Set) or not isinstance(names, Iterable):  # a set has no order, and rows have one
+        # A set has no order, and rows have one; a data frame would give the names of its columns.
+        if isinstance(names, str | Set) or not isinstance(names, Iterable) or is_frame(names):
             raise ValueError(f"arms must be a list of names, not {shown(names)}")
         self._slots: dict[Name, int] = {}
         self._retired: dict[int, Name] = {}  # by slot
