@@ -96,7 +96,7 @@ def look(population, user, n_arms):
     return mean, cov, s2, float(np.trace(cov @ each[0]["S"]))
 
 
-def em_step(population, users, n_arms, independent):
+def em_step(population, users, n_arms, independent, few):
     p = len(population.f)
     d = p - n_arms
     blocks = [slice(0, n_arms), slice(n_arms, p)]
@@ -154,9 +154,11 @@ def em_step(population, users, n_arms, independent):
     omega = omega * scale[:, None] * scale
     omega = (omega + omega.T) / 2
     _, rest = level_and_rest(omega, n_arms)
-    theta_0 = population.f[theta]
+    power = np.sum(population.f[theta] ** 2)
+    if few:
+        power += np.trace(population.covariance[theta, theta])
     A[bias, bias] += (np.eye(n_arms) - 1 / n_arms) / (s0 * (rest + 1)) + 1e-6 / (s0 * n_arms)
-    A[theta, theta] += np.eye(d) * d / (s0 * (np.trace(omega[theta, theta]) + 1) + theta_0 @ theta_0)
+    A[theta, theta] += np.eye(d) * d / (s0 * (np.trace(omega[theta, theta]) + 1) + power)
     covariance = np.linalg.inv(A)
     f = covariance @ r
     topics = pi[1:] / pi[1:].sum()
@@ -217,7 +219,8 @@ class SlowFlock:
         self.independent = independent
         self.unit = self.origin = None
         self.pending = np.zeros((n_users, n_arms))
-        self.n_rewards, self.next_look, self.history = 0, 16.0, []
+        self.n_rewards, self.last_look, self.history = 0, 0, []
+        self.next_look = 16.0 if n_arms + dim <= 8 else 8.0
 
     def add_arm(self, slot):
         self.population, self.version = with_arm(self.population, slot, self.n_arms), self.version + 1
@@ -278,9 +281,14 @@ class SlowFlock:
                 user.look = mean + k * (y - z @ mean) / (1 + h), cov - np.outer(k, k) / (1 + h), s2, in_use
         self.n_rewards += len(rewards)
         if self.n_rewards >= self.next_look:
-            for _ in range(2):
-                self.population = em_step(self.population, self.users, self.n_arms, self.independent)
-            self.version += 1
+            n, p = self.n_rewards, len(self.population.f)
+            few = n < 2 * p
+            steps = 4 if few else 2
+            if p > 8 and self.last_look < 4 * p <= n:
+                self.population, steps = first_population(self.n_arms, self.dim, self.independent), 8
+            for _ in range(steps):
+                self.population = em_step(self.population, self.users, self.n_arms, self.independent, few)
+            self.version, self.last_look = self.version + 1, n
             self.history.append(self.population.row())
             while self.next_look <= self.n_rewards:
                 self.next_look = max(2**0.5 * self.next_look, self.next_look + 1)

@@ -13,7 +13,7 @@ from slow_population import SlowFlock
 from albatross import Choices, Flock
 from albatross.errors import UnknownDecision, UnreadableFile
 from albatross.flocking import population as population_module
-from albatross.flocking.population import STEPS, in_pairs
+from albatross.flocking.population import in_pairs
 from albatross.flocking.rows import Header, in_bytes
 from albatross.models.population import Data, Posterior, Prior, first_population, look, prior_for_users, with_arm
 from albatross.models.population_looks import estimated_mean
@@ -37,7 +37,8 @@ def two_steps(flock, rewards, patient):
     for _ in range(2):
         if patient and rewards < 2 * len(population.mean):
             sums = in_pairs(flock._common.heard(population, flock._crowd.audience()))
-            doubt, mean = estimated_mean(population.mean, population.spread, population.noise, flock.dim, sums)
+            power = np.sum(population.mean[: flock.dim] ** 2)
+            doubt, mean = estimated_mean(power, population.spread, population.noise, flock.dim, sums)
             population = population._replace(mean=mean, doubt=doubt)
         else:
             population = flock.renew(population, flock.hear(population))
@@ -69,8 +70,21 @@ def test_golden_cases_are_played_arm_for_arm(name):
     np.testing.assert_allclose(populations, case["populations"], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("biases", ["joint", "independent"])
 @pytest.mark.parametrize("name", ["small", "late"])
+def test_a_flock_of_few_parameters_plays_the_golden_cases_with_looks_of_its_own(name):
+    case = np.load(GOLDEN / f"{name}.npz")
+    n_users, n_arms, dim = (int(size) for size in case["sizes"])
+    flock, batches = Flock(n_users=n_users, n_arms=n_arms, dim=dim, seed=0), []
+    for users, contexts, eligible, order in zip(case["users"], case["contexts"], case["eligible"], case["order"]):
+        batches.append(flock.select(users, contexts, eligible))
+        if order >= 0:
+            flock.update(batches[order], case["rewards"][order])
+    np.testing.assert_array_equal([choices.arms for choices in batches], case["arms"])
+    np.testing.assert_allclose(as_golden_row(flock.shared, dim), case["populations"][-1], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("biases", ["joint", "independent"])
+@pytest.mark.parametrize("name", ["small", "late", "patient"])
 def test_a_flock_plays_as_its_dense_transcription(name, biases):
     """On the events of the golden cases, with the rewards that they have for whatever arm."""
     case = np.load(GOLDEN / f"{name}.npz")
@@ -303,9 +317,12 @@ def test_arms_that_were_added_while_a_user_was_away_are_there(played, user):
 # ---------------------------------------------------------------------------------------------------------- shards
 
 
+SHARED = {"dim": 7, "unit": 1.5, "level": 0.25}  # of so many features that looks begin early
+
+
 def shard(pipe, buckets):
     """One of several processes: the users of some buckets, decisions and rewards as they come."""
-    flock, waiting = new_flock(looks=False, unit=1.5, level=0.25), {}
+    flock, waiting = new_flock(**SHARED, looks=False), {}
     while (message := pipe.recv()) is not None:
         verb, *rest = message
         if verb == "select":
@@ -327,7 +344,7 @@ def shard(pipe, buckets):
 
 
 def test_three_processes_find_the_population_of_one_bit_for_bit():
-    alone = new_flock(unit=1.5, level=0.25)
+    alone, maker = new_flock(**SHARED), new_flock(**SHARED, looks=False)
     context = multiprocessing.get_context("spawn")
     pipes, workers = [], []
     for buckets in ([0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15]):
@@ -343,9 +360,9 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
         return [pipe.recv() for pipe in pipes]
 
     try:
-        rng, population, looks = np.random.default_rng(1), alone.shared, 0
+        rng, looks, last = np.random.default_rng(1), 0, 0
         for number in range(40):
-            users, contexts = [f"user {k}" for k in rng.integers(9, size=4)], rng.standard_normal((4, 3, DIM))
+            users, contexts = [f"user {k}" for k in rng.integers(9, size=4)], rng.standard_normal((4, 3, 7))
             choices = alone.select(users, contexts)
             arms = [None] * 4
             for mine, chosen in ask("select", number, users, contexts):
@@ -353,17 +370,17 @@ def test_three_processes_find_the_population_of_one_bit_for_bit():
                     arms[event] = arm
             assert arms == choices.arms.tolist()
             rewards = choices.actions[:, 0] + rng.standard_normal(4)
-            before = alone.shared
+            before, n_rewards = alone.shared, 4 * (number + 1)
             alone.update(choices, rewards)
             ask("update", number, rewards)
             if alone.shared is not before:
-                for _ in range(STEPS):
-                    population = alone.renew(population, sum(ask("hear", population)))
+                population = maker.look(lambda present: sum(ask("hear", present)), rewards=n_rewards, last=last)
                 ask("take_up", population)
-                looks += 1
+                maker.take_up(population)
+                looks, last = looks + 1, n_rewards
                 for one, other in zip(alone.shared, population, strict=True):
                     assert np.array_equal(one, other)
-        assert looks >= 4
+        assert looks >= 7
     finally:
         for pipe, worker in zip(pipes, workers, strict=True):
             pipe.send(None)

@@ -138,7 +138,7 @@ class Flock(Sharing, Batches):
             "users": self.n_users,
             "decisions": int(crowd.decisions[crowd.users.in_use].sum()),
             "pending": int(crowd.pending.sum()),
-            "rewards": self._common.rewards,
+            "rewards": self._common.looks.rewards,
             "looks of the population": len(self._common.history),
             "bytes": self.nbytes,
         }
@@ -197,8 +197,8 @@ class Flock(Sharing, Batches):
         if origin[2] == 0.0:
             origin[1], origin[2] = rewards[0], 1.0
         self._learn(*self._learning(made, rewards))
-        self._common.rewards += rewards.size
-        if self.looks and self._common.is_due:
+        self._common.looks.rewards += rewards.size
+        if self.looks and self._common.looks.are_due:
             self._common.look(self._crowd, origin[0])
 
     # ------------------------------------------------------------------------------------------ unit and first reward

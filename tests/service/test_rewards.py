@@ -10,7 +10,7 @@ HOUR = 3_600.0
 
 def learnt(served):
     """Return how many rewards were learnt."""
-    return served.engine.models["news"].bandits.rewards
+    return served.engine.models["news"].bandits.looks.rewards
 
 
 @pytest.mark.parametrize("restarts", [False, True])

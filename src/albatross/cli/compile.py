@@ -91,7 +91,7 @@ def _use_flock() -> None:
     for _ in range(_MANY):
         made = flock.select(["user"], contexts[None])
         flock.update(made, [1.0])
-    flock.take_up(flock.renew(flock.shared, flock.hear(flock.shared)))
+    flock.take_up(flock.look(flock.hear, rewards=_MANY))
     flock.drop(flock.select(["user"], contexts[None]))  # the population is new to the user
     flock.record(["user"], ["a"], contexts[:1])
     flock.explain("user", contexts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -10,14 +11,13 @@ import numpy as np
 
 from albatross import checks, saving
 from albatross.flocking.crowd import BUCKETS, Audience, FlockCrowd
+from albatross.flocking.looks import Looks, looked
 from albatross.flocking.playing import hear_users
 from albatross.flocking.reports import HISTORY, look_summary
 from albatross.models.population import Population, first_population, prior_for_looks, prior_for_users, with_arm
 from albatross.models.population_looks import WEIGHT, Heard, nothing_heard, renewed
 from albatross.states import leaves, mapped
 
-_FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look, and their growth between looks
-STEPS = 2  # of EM, in a look
 BIASES = ("joint", "independent")
 _MANY_ARMS = 50  # from which on biases are independent unless the caller says otherwise
 _ROUNDING = 1e-6  # of a covariance: what a look leaves of the flat prior has lost ten digits
@@ -27,9 +27,13 @@ class Common:
     """The present population, its number, and when it is made anew."""
 
     def __init__(self, n_arms: int, dim: int, biases: str) -> None:
-        self.dim, self.biases, self.rewards, self.next_look = dim, biases, 0, _FIRST_LOOK
+        self.dim, self.biases, self.looks = dim, biases, Looks(n_arms + dim)
         self.history: list[list[float]] = []  # one row per look
-        self.use(first_population(n_arms, dim, independent=biases == "independent"), 0)
+        self.use(self.first(n_arms), 0)
+
+    def first(self, n_arms: int) -> Population:
+        """Return the population before any reward."""
+        return first_population(n_arms, self.dim, independent=self.biases == "independent")
 
     def use(self, population: Population, version: int) -> None:
         """Use a population, of this number, from now on. Users take it up at their next decisions."""
@@ -42,23 +46,32 @@ class Common:
         common.use(with_arm(self.population, self.dim, slot), self.version + 1)
         return common
 
-    @property
-    def is_due(self) -> bool:
-        """Whether there are rewards enough for the next look."""
-        return self.rewards >= self.next_look
-
     def look(self, crowd: FlockCrowd, unit: float) -> None:
         """Learn the population anew from all users. If that fails, the present one stays in use."""
-        population = self.population
+        looks, audience = self.looks, crowd.audience()
         try:
-            for _ in range(STEPS):
-                population = self.renewed(population, self.heard(population, crowd.audience()))
+            population = self.looked(
+                self.population, lambda each: self.heard(each, audience), rewards=looks.rewards, last=looks.last
+            )
         except ValueError as error:  # one user must not stop the updates of all others
             warnings.warn(f"the population stays as it is: {error}", stacklevel=2)
         else:
             self.note(population, crowd, unit)
-        while self.is_due:
-            self.next_look = max(_GROWTH * self.next_look, self.next_look + 1.0)
+            looks.last = looks.rewards
+        looks.pass_due()
+
+    def looked(
+        self, population: Population, hear: Callable[[Population], list[Heard]], *, rewards: int, last: int
+    ) -> Population:
+        """Return the population that a look finds if all users say `hear(population)` under a population."""
+        first = self.first(len(population.mean) - self.dim)
+        return looked(
+            population,
+            lambda each, few: self.renewed(each, hear(each), few=few),
+            first=first,
+            rewards=rewards,
+            last=last,
+        )
 
     def heard(self, population: Population, audience: Audience) -> list[Heard]:
         """Return what the users of every bucket say under a population."""
@@ -67,7 +80,7 @@ class Common:
             hear_users(prior, audience.memory, self.dim, audience.n_slots, users, sums)
         return heard
 
-    def renewed(self, population: Population, heard: list[Heard]) -> Population:
+    def renewed(self, population: Population, heard: list[Heard], *, few: bool = False) -> Population:
         """Return the next population, from what the users of all buckets said under this one.
 
         A ValueError says why there is none.
@@ -77,13 +90,14 @@ class Common:
             raise ValueError("the contexts or the rewards of its users differ too much in size")
         if not sums.counts[WEIGHT] > 0.0:
             raise ValueError("no user has a reward to learn from")
-        following = Population(*renewed(population, self.dim, sums, self.biases == "independent"))
+        following = Population(*renewed(population, self.dim, sums, self.biases == "independent", few))
         return checked_population(following, like=population)
 
     def note(self, population: Population, crowd: FlockCrowd, unit: float) -> None:
         """Use a population that was made by a look."""
         users = int((crowd.state.memory.plays[crowd.users.in_use] > 0).sum())
-        self.history.append(look_summary(population, self.dim, rewards=self.rewards, users=users, unit=unit or 1.0))
+        rewards = self.looks.rewards
+        self.history.append(look_summary(population, self.dim, rewards=rewards, users=users, unit=unit or 1.0))
         self.use(population, self.version + 1)
 
     # ----------------------------------------------------------------------------------------------------- in a file
@@ -92,8 +106,8 @@ class Common:
         """Return what the header of a saved file says."""
         return {
             "biases": self.biases,
-            "rewards": self.rewards,
-            "next_look": self.next_look,
+            "rewards": self.looks.rewards,
+            "next_look": self.looks.next,
             "version": self.version,
             "history": self.history,
         }
@@ -118,7 +132,8 @@ class Common:
         model = common.population
         arrays = [saved.array(f"population/{name}", each.shape, each.dtype) for name, each in leaves(model)]
         population = checked_population(Population(*arrays), like=model)
-        common.rewards, common.next_look = header["rewards"], float(header["next_look"])
+        common.looks.rewards, common.looks.next = header["rewards"], float(header["next_look"])
+        common.looks.last = int(common.history[-1][0]) if common.history else 0
         common.use(population, header["version"])
         return common
 

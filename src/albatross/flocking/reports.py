@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.checks import shown
+from albatross.flocking.looks import first_look
 from albatross.models.population import MEANS, NOISE, S0, SPREADS, Population, Posterior
 from albatross.notebook import html_table
 
@@ -102,7 +103,7 @@ def population_report(
 
 def _warnings(p: int, users: int, rewards: int, contexts_varied: bool, rewards_varied: bool) -> Any:
     if not rewards:
-        yield "Nothing is learnt of the population yet: its first look comes after 16 rewards."
+        yield f"Nothing is learnt of the population yet: its first look comes after {first_look(p):g} rewards."
         return
     if users < _FEW_USERS:
         yield f"The population rests on {users} users: what it says of a newcomer is uncertain below {_FEW_USERS}."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from albatross import checks
 from albatross.crowd.arms import Name
 from albatross.crowd.users import user_keys
 from albatross.flocking.crowd import BUCKETS
@@ -32,7 +34,7 @@ class Sharing:
         """Return what our users say under a population, (16, n) numbers, one row for every bucket of users.
 
         Several processes may share the users, each with all users of some buckets (`bucket`). Add up their arrays, and
-        give the sum to `renew`: whoever has which buckets, the next population is the same, bit for bit.
+        give the sum to `look`: whoever has which buckets, the next population is the same, bit for bit.
         """
         with self._lock:
             population = checked_population(population, like=self.shared)
@@ -41,8 +43,21 @@ class Sharing:
         rows = self._common.heard(population, audience)  # it may take long, and users decide and learn meanwhile
         return in_rows(rows)
 
+    def look(self, hear: Callable[[Population], np.ndarray], *, rewards: int, last: int = 0) -> Population:
+        """Return the population that a look finds, for all processes to `take_up`; nothing changes here.
+
+        `hear(population)` must return the sum of what all processes `hear` under a population. `rewards` is the number
+        of rewards of all users, and `last` what it was at the last look.
+        """
+        checks.whole("rewards", rewards, least=1)
+        checks.whole("last", last, least=0)
+        present = self.shared
+        return self._common.looked(
+            present, lambda each: from_rows(hear(each), len(present.mean)), rewards=rewards, last=last
+        )
+
     def renew(self, population: Population, heard: np.ndarray) -> Population:
-        """Return the next population, from what all users said under this one. A look takes two such steps."""
+        """Return the next population, from what all users said under this one: a step of `look`, with many rewards."""
         population = checked_population(population, like=self.shared)
         return self._common.renewed(population, from_rows(heard, len(population.mean)))
 

@@ -7,7 +7,7 @@ and find the same population, bit for bit.
 Two departures from plain EM: the new spread is shrunk towards a plain one of the weight of eight users; and the spread
 is rescaled by a regression of rewards on predicted deviations, which speeds up EM where it is slowest (PX-EM, Liu,
 Rubin and Wu 1998). Neither waiting for more rewards before variances are learnt, nor counting what is not known of f in
-the expectations (REML, Patterson and Thompson 1971) does better: docs/flock.md has the figures.
+the expectations (REML, Patterson and Thompson 1971) does better than early looks (`flocking/looks.py`).
 """
 
 from __future__ import annotations
@@ -161,13 +161,19 @@ def add_information(rows, weights, first, heard, rewards):
 
 
 @compiled
-def renewed(population, dim, heard, independent):
-    """Return the parts of the next population, whose biases may be independent of each other and of theta."""
+def renewed(population, dim, heard, independent, few):
+    """Return the parts of the next population, whose biases may be independent of each other and of theta.
+
+    With `few` rewards, the ridge on theta takes what is not known of theta into account.
+    """
     shares = (heard.shares + _PRIOR_USERS * SHARES) / (heard.counts[USERS] + _PRIOR_USERS)
     s0 = max(heard.counts[WEIGHT] / heard.counts[PRECISION], _LEAST_NOISE)
     noise = np.array([s0, _FREEDOMS[np.argmax(heard.evidence)]])
     spread = rescaled(shrunk_spread(dim, heard, independent), dim, heard)
-    doubt, mean = estimated_mean(population.mean, spread, noise, dim, heard)
+    power = 0.0
+    for i in range(dim):
+        power += population.mean[i] ** 2 + (population.doubt[i, i] if few else 0.0)
+    doubt, mean = estimated_mean(power, spread, noise, dim, heard)
     spread, shares = recentred(spread, shares, dim)
     return mean, spread, noise, shares, doubt
 
@@ -213,13 +219,12 @@ def rescaled(spread, dim, heard):
 
 
 @compiled
-def estimated_mean(before, spread, noise, dim, heard):
-    """Return covariance and mean of f, by generalised least squares with a weak ridge."""
-    p, s0 = before.size, noise[S0]
+def estimated_mean(power, spread, noise, dim, heard):
+    """Return covariance and mean of f, by generalised least squares with a weak ridge. `power` is theta's square."""
+    p, s0 = heard.moment.size, noise[S0]
     n_arms, rest = p - dim, level_and_rest(spread, dim)[1]
-    power, trace = 0.0, 0.0
+    trace = 0.0
     for i in range(dim):
-        power += before[i] ** 2
         trace += spread[i, i]
     A = heard.information.copy()
     for i in range(p):

@@ -13,15 +13,13 @@ import numpy as np
 from albatross.features import Features
 from albatross.fleet import Fleet
 from albatross.flock import Flock
+from albatross.flocking.looks import Looks
 from albatross.loops import Choices
 from albatross.models.population import Population
 from albatross.models.units import unit_of
 from albatross.protocol import Offer
 from albatross.service.events import Choice, pack_arrays, unpack_arrays
 from albatross.service.settings import PASSING, ModelSettings, policy_in_words
-
-_FIRST_LOOK, _GROWTH = 16.0, 2.0**0.5  # rewards before the first look at the population, and their growth
-_STEPS = 2  # of EM, in a look
 
 
 class Rows(NamedTuple):
@@ -46,7 +44,7 @@ class Bandits:
         else:
             self._crowd = Fleet(policy_in_words(settings), **common, horizon=settings.horizon, seed=seed)
         self.tag_size: int = self._crowd.tag_size
-        self.rewards, self.next_look = 0, _FIRST_LOOK  # of a flock
+        self.looks = Looks(features.dim + self._crowd.n_slots)  # of a flock
         self._places = {name: place for place, name in enumerate(first)}
 
     # ------------------------------------------------------------------------------------------------------- decisions
@@ -89,7 +87,7 @@ class Bandits:
     def learn(self, user: bytes, choice: Choice, reward: float) -> None:
         """Learn the reward of a choice."""
         self._crowd.update(_choices(user, choice), np.array([reward]))
-        self.rewards += 1
+        self.looks.rewards += 1
 
     def drop(self, user: bytes, choice: Choice) -> None:
         """Discard a choice that is never rewarded."""
@@ -193,28 +191,25 @@ class Bandits:
     @property
     def look_is_due(self) -> bool:
         """Whether the population of a flock should be learnt anew."""
-        return self.is_flock and self.rewards >= self.next_look
+        return self.is_flock and self.looks.are_due
 
     def look(self, others: Bandits | None = None) -> dict[str, Any]:
         """Learn the population anew from the users here, and some elsewhere; return it as a record of the log.
 
         Nothing changes.
         """
-        flock, rewards = self._crowd, self.rewards
-        population = flock.shared
-        for _ in range(_STEPS):
-            heard = flock.hear(population)
-            if others is not None:
-                heard += others._crowd.hear(population)
-            population = flock.renew(population, heard)
+        rewards, crowds = self.looks.rewards, [each._crowd for each in (self, others) if each is not None]
+        population = self._crowd.look(
+            lambda present: sum(crowd.hear(present) for crowd in crowds), rewards=rewards, last=self.looks.last
+        )
         return {"rewards": rewards, "population": pack_arrays(population._asdict())}
 
     def take_up(self, content: dict[str, Any]) -> None:
         """Use a population from the log. Users take it up at their next decisions."""
         self._crowd.take_up(Population(**unpack_arrays(content["population"])))
-        self.rewards = max(self.rewards, content["rewards"])
-        while self.rewards >= self.next_look:
-            self.next_look = max(_GROWTH * self.next_look, self.next_look + 1.0)
+        looks = self.looks
+        looks.rewards, looks.last = max(looks.rewards, content["rewards"]), content["rewards"]
+        looks.pass_due()
 
     def population(self) -> Any:
         """Return what all users of a flock have in common; None for others."""

@@ -273,7 +273,7 @@ class Engine(HotUsers):
         try:
             if not model.is_counted:  # else a service that restarts often would never come to the next look
                 n = await slow(self.store.count_learnt, model.number, model.looked, model.began)
-                model.bandits.rewards, model.is_counted = model.bandits.rewards + n, True
+                model.bandits.looks.rewards, model.is_counted = model.bandits.looks.rewards + n, True
             if not model.bandits.look_is_due or model.changed > self.committed:  # arms, and the log has others
                 return
             found = await slow(self._looked, model, set(model.hot))
