@@ -765,6 +765,8 @@ def test_a_floor_makes_propensities_exact():
         (lambda flock: flock.take_up(None), "population"),
         (lambda flock: flock.hear(new_flock(arms=[*ARMS, "science"]).shared), "mean"),
         (lambda flock: flock.renew(flock.shared, np.ones((16, 3))), "heard"),
+        (lambda flock: flock.look(lambda population: np.ones((16, 3)), rewards=20), "heard"),
+        (lambda flock: flock.look(flock.hear, rewards=0), "rewards"),
         (lambda flock: flock.propensity("user 1", np.ones((3, DIM))), "sampling"),
         (lambda flock: Flock(users=[], n_users=3, arms=ARMS, dim=2), "not both"),
         (lambda flock: new_flock(index="greedy"), "index"),

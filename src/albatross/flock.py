@@ -53,7 +53,7 @@ class Flock(Sharing, Batches):
 
     `unit` is the usual length of a context, and `level` a usual reward; without them, those of the first offer and the
     first reward are taken. With `looks=False` the flock learns its users only: the population comes from outside, as
-    for one of several processes that share the users (`hear`, `renew`, `take_up`). All of them need the same `unit` and
+    for one of several processes that share the users (`hear`, `look`, `take_up`). All of them need the same `unit` and
     `level`.
 
     >>> flock = Flock(users=[], arms=["sport", "politics", "art"], dim=2, seed=0)
