@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 import small_results
+from matplotlib.figure import Figure
 from PIL import Image
 
-from albatross.report.figures import panels
+from albatross.report.figures import panels, style
 from albatross.store.results import Stored
 
 
@@ -78,3 +79,12 @@ def test_a_panel_that_nobody_draws_is_named(folder):
     shutil.copytree(folder / "f", folder / "new")
     with pytest.raises(ValueError, match="there is no drawing of panel 'new'"):
         panels.write_figures(Stored(folder))
+
+
+@pytest.mark.parametrize("limits", [(0.75, 1.2), (0.3, 1.6), (0.02, 3.0), (1.0, 1e6)])
+def test_a_log_axis_has_numbers_whatever_its_range(limits):
+    axes = Figure().subplots()
+    axes.set_xscale("log")
+    axes.set_xlim(limits)
+    style.plain_log_ticks(axes.xaxis)
+    assert sum(limits[0] <= tick <= limits[1] for tick in axes.get_xticks()) >= 2

@@ -9,7 +9,7 @@ from albatross.report.claims.measuring import ABOVE_1, Range, at_most, exact, me
 from albatross.store.results import Stored
 
 _PANEL = ("flock",)
-_ALIKE = ("equal", "rare visits", "newcomers")  # families in which one bandit for all is not far off
+_ALIKE = ("equal", "rare visits", "newcomers", "your data, newcomers")  # here, one bandit for all is not far off
 
 
 def _regrets(stored: Stored) -> dict[str, dict[str, np.ndarray]]:

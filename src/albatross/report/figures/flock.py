@@ -115,6 +115,7 @@ def draw_families(axes: Axes, content: Content) -> None:
                       color=look.colour, markersize=7 if policy == "flock" else 4)  # fmt: skip
     axes.axvline(1.0, color=LOOKS["albatross"].colour, linewidth=1.5)
     axes.set_yticks(range(len(names)), [FAMILIES[name] for name in names], fontsize=7)
+    axes.set_ylim(-0.5, len(names) - 0.5)
     axes.set_xscale("log")
     style.plain_log_ticks(axes.xaxis)
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from PIL import Image  # matplotlib needs it, too
 
 from albatross.store.files import replacing
@@ -83,9 +83,10 @@ def thousands(axis: Any) -> None:
 
 
 def plain_log_ticks(axis: Any) -> None:
-    """Label a log axis at powers of ten, and at 2 and 5 times them if they are few, with plain numbers."""
+    """Label a log axis with plain numbers: powers of ten, also 2 and 5 times them if they are few, or equal steps."""
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e4 * low else (1.0,)))
+    subs = (1.0, 2.0, 5.0) if high < 1e4 * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=subs) if high > 5.0 * low else MaxNLocator(5, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 10.0 else f"{value:g}"))
 
 
