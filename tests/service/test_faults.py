@@ -8,6 +8,7 @@ import threading
 import pytest
 from serving_tests import Served
 
+from albatross.service.engine import Engine
 from albatross.service.problems import Problem
 from albatross.service.serving import locked
 from albatross.service.sqlite import SQLiteStore
@@ -140,7 +141,36 @@ def test_a_damaged_record_concerns_its_user_alone(news):
     assert (answer.status_code, answer.json()["detail"]) == (500, "the records of this user are damaged")
     assert not news.rank("bob")["new_user"]
     found = verify(news.engine.store)
-    assert [sentence for sentence in found.wrong if f"decision {seq} is damaged" in sentence]
+    assert [sentence for sentence in found.wrong if f"record {seq} is damaged" in sentence]
+
+
+@pytest.mark.parametrize("damage", ["value = value + 1", "at = at + 1", "status = 'waits'"])
+def test_a_damaged_reward_concerns_its_user_alone(news, damage):
+    news.reward(news.decide("anna"), 0.5)
+    news.reward(news.decide("bob"), 0.5)
+    news.stop()
+    user = news.engine.identity.user(1, "anna")
+    with sqlite3.connect(news.folder / "log.db") as file:
+        file.execute(f"UPDATE outcomes SET {damage} WHERE user = ?", (user,))
+    file.close()
+    news.start()
+    assert news.call("POST", RANK, {"user": "anna"}).status_code == 500
+    assert not news.rank("bob")["new_user"]
+    assert "record 4 is damaged: its checksum is wrong" not in verify(news.engine.store).wrong
+    assert "record 3 is damaged: its checksum is wrong" in verify(news.engine.store).wrong
+
+
+def test_a_damaged_happening_is_named(news):
+    news.call("PUT", "/v1/models/news/arms/dorf", {})
+    news.stop()
+    store = SQLiteStore(news.folder / "log.db")
+    store._connection.execute("UPDATE happenings SET body = zeroblob(length(body)) WHERE kind = 'arm'")
+    assert verify(store).wrong == ["record 2 is damaged: its checksum is wrong"]
+    with pytest.raises(ValueError, match="record 2 is damaged"):
+        Engine(store)
+    store._connection.execute("DELETE FROM happenings WHERE seq = 2")
+    store.close()
+    news.start()
 
 
 def test_a_damaged_snapshot_concerns_its_user_alone(news, monkeypatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from serving_tests import NEWS
 
+from albatross.service.verifying import verify
+
 HOUR = 3_600.0
 
 
@@ -63,6 +65,13 @@ def test_a_default_reward_is_learnt_at_the_end_and_others_wait_for_it(served, re
     assert learnt(served) == 2
     outcomes = [served.call("GET", f"/v1/decisions/{each}").json()["outcomes"][-1] for each in (clicked, missed)]
     assert [(each["status"], each["value"]) for each in outcomes] == [("closed", 1.0), ("default", 0.0)]
+
+
+def test_a_negative_zero_is_learnt_as_the_log_has_it(served):
+    served.model(rewards={"wait": "1h", "default": -0.0})
+    served.decide()
+    served.sweep(HOUR + 1)
+    assert verify(served.engine.store).wrong == []
 
 
 @pytest.mark.parametrize(("combine", "expected"), [("sum", 3.5), ("last", 2.5)])

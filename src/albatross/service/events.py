@@ -95,6 +95,16 @@ class Outcome(NamedTuple):
     at: int
     value: float | None
     status: str
+    crc: int = 0
+
+    def sealed(self) -> Outcome:
+        """Return the record with its checksum."""
+        return self._replace(crc=self.checksum())
+
+    def checksum(self) -> int:
+        """Return the checksum of the record."""
+        body = f"{self.seq} {self.model} {self.decision} {self.at} {self.value!r} {self.status}".encode()
+        return zlib.crc32(body + self.user)
 
 
 class Happening(NamedTuple):
@@ -105,6 +115,15 @@ class Happening(NamedTuple):
     at: int
     kind: str
     body: bytes
+    crc: int = 0
+
+    def sealed(self) -> Happening:
+        """Return the record with its checksum."""
+        return self._replace(crc=self.checksum())
+
+    def checksum(self) -> int:
+        """Return the checksum of the record."""
+        return zlib.crc32(f"{self.seq} {self.model} {self.at} {self.kind}".encode() + self.body)
 
     @property
     def content(self) -> Any:

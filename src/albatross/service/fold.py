@@ -27,6 +27,12 @@ class DamagedRecord(ValueError):
     """A record of the log is not as it was written."""
 
 
+def check_crc(event: Decision | Outcome | Happening) -> None:
+    """Refuse a record that is damaged."""
+    if event.checksum() != event.crc:
+        raise DamagedRecord(f"record {event.seq} is damaged: its checksum is wrong")
+
+
 class Fold:
     """Bandits with the open decisions of their users. `apply` is the only way from the log to a state."""
 
@@ -36,6 +42,7 @@ class Fold:
 
     def apply(self, event: Decision | Outcome | Happening) -> None:
         """Do what a record says, exactly as it was done when the record was made."""
+        check_crc(event)
         if isinstance(event, Decision):
             self._decide(event)
         elif isinstance(event, Outcome):
@@ -44,7 +51,7 @@ class Fold:
             self._happen(event)
 
     def _decide(self, made: Decision) -> None:
-        self.expect(made)
+        self._keep_open(made)
         if made.own:  # the policy chose, and the baseline was played
             own = self._choice_of(made, made.own)
             self.bandits.record(made.user, own)
@@ -53,8 +60,10 @@ class Fold:
 
     def expect(self, made: Decision) -> Pending:
         """Take a decision as open, whose effect on the state of the user is there already."""
-        if made.checksum() != made.crc:
-            raise DamagedRecord(f"decision {made.seq} is damaged: its checksum is wrong")
+        check_crc(made)
+        return self._keep_open(made)
+
+    def _keep_open(self, made: Decision) -> Pending:
         choice = Choice.from_bytes(made.arm, made.slot, made.choice, self.bandits.tag_size)
         pending = Pending(made.user, choice, by=made.by)
         self.open[made.seq] = pending

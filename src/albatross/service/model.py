@@ -14,7 +14,7 @@ import numpy as np
 from albatross.service import rewards
 from albatross.service.bandits import Rows
 from albatross.service.events import DROP, EFFECTS, LEARN, Choice, Decision, Happening, Outcome, pack_offer, packed
-from albatross.service.fold import Fold, Pending, own_bytes, relived
+from albatross.service.fold import Fold, Pending, check_crc, own_bytes, relived
 from albatross.service.identity import DecisionId, Identity
 from albatross.service.offers import encoded, offered
 from albatross.service.problems import absent, invalid
@@ -93,6 +93,7 @@ class Model:
     def __init__(self, number: int, name: str, identity: Identity, happenings: list[Happening]) -> None:
         self.number, self.name, self._identity = number, name, identity
         first = happenings[0]
+        check_crc(first)
         self.settings = msgspec.convert(first.content["settings"], ModelSettings)
         self._first = self.settings
         self.features = self.settings.schema()
@@ -146,7 +147,7 @@ class Model:
 
     def happen(self, kind: str, content: Any, group: Group, ticket: Ticket) -> None:
         """Log what concerns all users, and do it."""
-        event = Happening(ticket.next(), self.number, ticket.at, kind, packed(content))
+        event = Happening(ticket.next(), self.number, ticket.at, kind, packed(content)).sealed()
         try:
             self.take(event)
         except ValueError as error:  # a policy whose arms cannot change
@@ -379,7 +380,7 @@ class Model:
 
     def late(self, decision: Made, value: float, group: Group, ticket: Ticket) -> None:
         """Log a reward that came after the wait."""
-        event = Outcome(ticket.next(), self.number, decision.user, decision.seq, ticket.at, value, "late")
+        event = Outcome(ticket.next(), self.number, decision.user, decision.seq, ticket.at, value, "late").sealed()
         self._log(event, group)
         group.tally(self.number, ticket.at // _HOUR, "outcome:late", self._label(decision.arm), value)
 
@@ -406,7 +407,7 @@ class Model:
         if EFFECTS[status] == LEARN and self.bandits.misses_level:
             self.happen("origin", {"level": value}, group, ticket)
         seq, hot = ticket.next(), self.hot[pending.user]
-        event = Outcome(seq, self.number, pending.user, decision, ticket.at, value, status)
+        event = Outcome(seq, self.number, pending.user, decision, ticket.at, value, status).sealed()
         self.fold.apply(event)
         self._log(event, group)
         group.opened.pop(decision, None)
@@ -419,7 +420,7 @@ class Model:
         self, decision: int, pending: Pending, status: str, value: float | None, group: Group, ticket: Ticket
     ) -> None:
         """Log what happened to a decision that stays open."""
-        event = Outcome(ticket.next(), self.number, pending.user, decision, ticket.at, value, status)
+        event = Outcome(ticket.next(), self.number, pending.user, decision, ticket.at, value, status).sealed()
         self._log(event, group)
         group.opened[decision] = OpenDecision(decision, pending.user, pending.due, pending.active, list(pending.kept))
         hot = self.hot[pending.user]
@@ -454,7 +455,7 @@ def created(settings: ModelSettings, number: int, name: str, ticket: Ticket) -> 
     """Return the first record of a model."""
     check(settings)
     content = {"name": name, "settings": msgspec.to_builtins(settings)}
-    return Happening(ticket.next(), number, ticket.at, "model", packed(content))
+    return Happening(ticket.next(), number, ticket.at, "model", packed(content)).sealed()
 
 
 def _known(number: float) -> float | None:

@@ -41,7 +41,7 @@ def at_the_end(pending: Pending, rules: RewardRules, *, frozen: bool) -> tuple[s
         return "frozen", combined(pending.kept, rules) if pending.kept else None
     if pending.kept:
         return "closed", combined(pending.kept, rules)
-    return ("expired", None) if rules.default is None else ("default", rules.default)
+    return ("expired", None) if rules.default is None else ("default", rules.default + 0.0)  # not -0.0, as in the log
 
 
 def combined(kept: Sequence[float], rules: RewardRules) -> float:

@@ -24,7 +24,7 @@ from albatross.service.store import KeyRow, OpenDecision, Snapshot, UserHistory
 from albatross.service.writer import Group
 from albatross.store.files import replacing
 
-FORMAT = 1  # of the file
+FORMAT = 2  # of the file
 _BUSY = 5_000  # milliseconds to wait for another process, such as `albatross keys`
 _CHECKPOINT_EVERY = 1.0  # seconds
 _LARGE_LOG = 256 * 2**20  # bytes of the write-ahead log, after which writers wait for a checkpoint once
@@ -38,11 +38,12 @@ CREATE TABLE decisions(
 CREATE INDEX decisions_of_users ON decisions(user, seq);
 CREATE TABLE outcomes(
     seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, user BLOB NOT NULL, decision INTEGER NOT NULL,
-    at INTEGER NOT NULL, value REAL, status TEXT NOT NULL);
+    at INTEGER NOT NULL, value REAL, status TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE INDEX outcomes_of_users ON outcomes(user, seq);
 CREATE INDEX outcomes_of_decisions ON outcomes(decision, seq);
 CREATE TABLE happenings(
-    seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL);
+    seq INTEGER PRIMARY KEY, model INTEGER NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL,
+    crc INTEGER NOT NULL);
 CREATE TABLE open(
     decision INTEGER PRIMARY KEY, user BLOB NOT NULL, due INTEGER NOT NULL, active INTEGER NOT NULL,
     kept TEXT NOT NULL);
@@ -63,7 +64,7 @@ CREATE TABLE keys(
 """
 
 _DECISION = "seq, model, user, at, arm, slot, by, propensity, choice, offer, place, grp, own, crc"
-_OUTCOME = "seq, model, user, decision, at, value, status"
+_OUTCOME = "seq, model, user, decision, at, value, status, crc"
 _OF_USERS = "user >= ? AND user < ?"
 _CLOSING = ", ".join(f"'{status}'" for status, effect in EFFECTS.items() if effect != NOTHING)
 _LEARNING = ", ".join(f"'{status}'" for status, effect in EFFECTS.items() if effect == LEARN)
@@ -165,8 +166,8 @@ class SQLiteStore:
     def _insert(self, connection: sqlite3.Connection, group: Group) -> None:
         many = connection.executemany
         many(f"INSERT INTO decisions({_DECISION}) VALUES ({_marks(14)})", group.decisions)
-        many(f"INSERT INTO outcomes({_OUTCOME}) VALUES ({_marks(7)})", group.outcomes)
-        many(f"INSERT INTO happenings VALUES ({_marks(5)})", group.happenings)
+        many(f"INSERT INTO outcomes({_OUTCOME}) VALUES ({_marks(8)})", group.outcomes)
+        many(f"INSERT INTO happenings VALUES ({_marks(6)})", group.happenings)
         opened = [(*row[:4], json.dumps(row[4])) for row in group.opened.values()]
         many(f"INSERT OR REPLACE INTO open VALUES ({_marks(5)})", opened)
         many("DELETE FROM open WHERE decision = ?", [(decision,) for decision in group.closed])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from albatross.service.events import Happening
-from albatross.service.fold import Fold
+from albatross.service.fold import DamagedRecord, Fold, check_crc
 from albatross.service.identity import Identity
 from albatross.service.settings import ModelSettings
 from albatross.service.sqlite import SQLiteStore
@@ -26,6 +26,13 @@ class Verified:
     users: int = 0
     snapshots: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    def say(self, sentence: str) -> None:
+        """Note what is wrong, unless that is too much to read."""
+        if len(self.wrong) < _MOST_SHOWN:
+            self.wrong.append(sentence)
+        elif len(self.wrong) == _MOST_SHOWN:
+            self.wrong.append("... and more")
 
 
 def verify(store: SQLiteStore, progress: Callable[[int], None] = lambda _: None) -> Verified:
@@ -61,6 +68,7 @@ def folds(store: SQLiteStore) -> Callable[[Happening], Fold]:
     identity = Identity(store.secret)
 
     def begin(first: Happening) -> Fold:
+        check_crc(first)
         settings = msgspec.convert(first.content["settings"], ModelSettings)
         return Fold(settings, settings.schema(), identity.seed(first.model))
 
@@ -79,10 +87,13 @@ def _verify_users(
         found.events += 1
         progress(1)
         if isinstance(event, Happening):
-            if event.kind == "model":
-                models[event.model] = begin(event)
-            elif event.model in models:
-                models[event.model].apply(event)
+            try:
+                if event.kind == "model":
+                    models[event.model] = begin(event)
+                elif event.model in models:
+                    models[event.model].apply(event)
+            except Exception as error:
+                _say(found, error, event.seq)
             continue
         if event.user in damaged:
             continue
@@ -93,7 +104,7 @@ def _verify_users(
             models[event.model].apply(event)
         except Exception as error:  # damage may cause any error; the other users are still compared
             damaged.add(event.user)
-            _say(found, f"record {event.seq}: {error}")
+            _say(found, error, event.seq)
     while snapshots:
         _compare(models, snapshots.pop(), damaged, found)
     found.users += len(seen)
@@ -110,7 +121,7 @@ def _compare(models: dict[int, Fold], snapshot: Snapshot, damaged: set[bytes], f
         if rows != [snapshot.row]:
             raise ValueError("the snapshot differs from the fold")
     except ValueError as error:
-        _say(found, f"user {user.hex()} at record {snapshot.seq}: {error}")
+        found.say(f"user {user.hex()} at record {snapshot.seq}: {error}")
 
 
 def _compare_open(
@@ -120,11 +131,8 @@ def _compare_open(
     folded = {seq for fold in models.values() for seq, pending in fold.open.items() if pending.user not in damaged}
     for seq in sorted(stored ^ folded):
         where = "the table of open decisions" if seq in stored else "the log"
-        _say(found, f"decision {seq} is open only in {where}")
+        found.say(f"decision {seq} is open only in {where}")
 
 
-def _say(found: Verified, sentence: str) -> None:
-    if len(found.wrong) < _MOST_SHOWN:
-        found.wrong.append(sentence)
-    elif len(found.wrong) == _MOST_SHOWN:
-        found.wrong.append("... and more")
+def _say(found: Verified, error: Exception, seq: int) -> None:
+    found.say(str(error) if isinstance(error, DamagedRecord) else f"record {seq}: {error}")
