@@ -108,6 +108,17 @@ def test_a_restart_keeps_the_counts_and_who_decided(served):
     assert "61 decisions" in text_of(page(served))
 
 
+def test_after_a_restart_a_flock_does_not_say_that_nothing_is_learnt(served):
+    fill(served, policy="flock", n=80)
+    served.run(asyncio.sleep(0.5))  # for the look
+    before = served.engine.models["news"].bandits.population()
+    served.restart()
+    after = served.engine.models["news"].bandits.population()
+    assert before.looks > 0
+    assert (after.looks, after.users, after.rewards) == (before.looks, before.users, before.rewards)
+    assert "Nothing is learnt of the population yet" not in text_of(page(served))
+
+
 def test_users_of_a_flock_are_shown_by_norm_without_names(served):
     fill(served, policy="flock", n=80)
     answer = page(served)

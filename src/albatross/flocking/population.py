@@ -93,10 +93,19 @@ class Common:
         following = Population(*renewed(population, self.dim, sums, self.biases == "independent", few))
         return checked_population(following, like=population)
 
-    def note(self, population: Population, crowd: FlockCrowd, unit: float) -> None:
-        """Use a population that was made by a look."""
-        users = int((crowd.state.memory.plays[crowd.users.in_use] > 0).sum())
-        rewards = self.looks.rewards
+    def note(
+        self,
+        population: Population,
+        crowd: FlockCrowd,
+        unit: float,
+        *,
+        users: int | None = None,
+        rewards: int | None = None,
+    ) -> None:
+        """Use a population that was made by a look, here or elsewhere."""
+        if users is None:
+            users = int((crowd.state.memory.plays[crowd.users.in_use] > 0).sum())
+        rewards = self.looks.rewards if rewards is None else rewards
         self.history.append(look_summary(population, self.dim, rewards=rewards, users=users, unit=unit or 1.0))
         self.use(population, self.version + 1)
 

@@ -61,11 +61,17 @@ class Sharing:
         population = checked_population(population, like=self.shared)
         return self._common.renewed(population, from_rows(heard, len(population.mean)))
 
-    def take_up(self, population: Population) -> None:
-        """Use a population from outside. Users take it up at their next decisions."""
+    def take_up(self, population: Population, *, users: int | None = None, rewards: int | None = None) -> None:
+        """Use a population from outside. Users take it up at their next decisions.
+
+        `users` and `rewards` say on how many it rests; without them, those of this process are counted.
+        """
+        for name, number in (("users", users), ("rewards", rewards)):
+            if number is not None:
+                checks.whole(name, number, least=0)
         with self._lock:
             population = checked_population(population, like=self.shared)
-            self._common.note(population, self._crowd, self._origin[0])
+            self._common.note(population, self._crowd, self._origin[0], users=users, rewards=rewards)
 
     def bucket(self, user: Name) -> int:
         """Return the bucket of a user, known or not, of 16: a function of the name and the seed."""

@@ -16,6 +16,7 @@ from albatross.flock import Flock
 from albatross.flocking.looks import Looks
 from albatross.loops import Choices
 from albatross.models.population import Population
+from albatross.models.population_looks import USERS
 from albatross.models.units import unit_of
 from albatross.protocol import Offer
 from albatross.service.events import Choice, pack_arrays, unpack_arrays
@@ -199,14 +200,21 @@ class Bandits:
         Nothing changes.
         """
         rewards, crowds = self.looks.rewards, [each._crowd for each in (self, others) if each is not None]
-        population = self._crowd.look(
-            lambda present: sum(crowd.hear(present) for crowd in crowds), rewards=rewards, last=self.looks.last
-        )
-        return {"rewards": rewards, "population": pack_arrays(population._asdict())}
+        heard = np.zeros(0)
+
+        def hear(present: Population) -> np.ndarray:
+            nonlocal heard
+            heard = np.sum([crowd.hear(present) for crowd in crowds], axis=0)
+            return heard
+
+        population = self._crowd.look(hear, rewards=rewards, last=self.looks.last)
+        users = int(heard[:, USERS].sum())
+        return {"users": users, "rewards": rewards, "population": pack_arrays(population._asdict())}
 
     def take_up(self, content: dict[str, Any]) -> None:
         """Use a population from the log. Users take it up at their next decisions."""
-        self._crowd.take_up(Population(**unpack_arrays(content["population"])))
+        population = Population(**unpack_arrays(content["population"]))
+        self._crowd.take_up(population, users=content["users"], rewards=content["rewards"])
         looks = self.looks
         looks.rewards, looks.last = max(looks.rewards, content["rewards"]), content["rewards"]
         looks.pass_due()
