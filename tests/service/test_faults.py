@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 
 import pytest
 from serving_tests import Served
@@ -166,7 +167,7 @@ def test_a_damaged_happening_is_named(news):
     store = SQLiteStore(news.folder / "log.db")
     store._connection.execute("UPDATE happenings SET body = zeroblob(length(body)) WHERE kind = 'arm'")
     assert verify(store).wrong == ["record 2 is damaged: its checksum is wrong"]
-    with pytest.raises(ValueError, match="record 2 is damaged"):
+    with pytest.raises(Problem, match="record 2 is damaged"):
         Engine(store)
     store._connection.execute("DELETE FROM happenings WHERE seq = 2")
     store.close()
@@ -266,6 +267,30 @@ def test_decisions_of_damaged_users_do_not_keep_others_open(news, monkeypatch):
         news.sweep(3_601.0)
     for each in others:
         assert [came["status"] for came in news.call("GET", f"/v1/decisions/{each}").json()["outcomes"]] == ["expired"]
+
+
+def test_who_reads_the_file_for_long_holds_up_no_commits_and_no_erasure(news, monkeypatch):
+    """As `albatross verify` does."""
+    monkeypatch.setattr("albatross.service.sqlite._LARGE_LOG", 1)
+    monkeypatch.setattr("albatross.service.sqlite._CHECKPOINT_EVERY", 0.01)
+    news.restart()
+    news.decide("anna")
+    user, log = news.engine.identity.user(1, "anna"), news.folder / "log.db-wal"
+    reader = sqlite3.connect(news.folder / "log.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM decisions").fetchone()
+    begun = time.monotonic()
+    for number in range(20):
+        news.decide(f"u{number}")
+    assert news.call("DELETE", "/v1/users/anna").json() == {"erased": 1}
+    assert time.monotonic() - begun < 4.0  # a single wait for the reader would take 5 seconds
+    assert user in log.read_bytes()
+    reader.close()
+    until = time.monotonic() + 10.0
+    while user in log.read_bytes():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert user not in (news.folder / "log.db").read_bytes()
 
 
 def test_old_answers_are_forgotten_a_few_at_a_time(news, monkeypatch):

@@ -27,7 +27,8 @@ from albatross.store.files import replacing
 FORMAT = 2  # of the file
 _BUSY = 5_000  # milliseconds to wait for another process, such as `albatross keys`
 _CHECKPOINT_EVERY = 1.0  # seconds
-_LARGE_LOG = 256 * 2**20  # bytes of the write-ahead log, after which writers wait for a checkpoint once
+_LARGE_LOG = 256 * 2**20  # bytes of the write-ahead log, after which it is emptied
+_PATIENCE = 20  # milliseconds that commits may wait for that, while somebody reads the file: it is tried again
 
 _SCHEMA = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
@@ -93,6 +94,7 @@ class SQLiteStore:
         self._all: list[sqlite3.Connection] = []
         self._ending = threading.Event()
         self._checkpoints: threading.Thread | None = None
+        self._holds_erased = False  # whether the write-ahead log may hold what was erased
         try:
             connection = self._connection
             if create and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -130,8 +132,22 @@ class SQLiteStore:
         log = Path(f"{self.path}-wal")
         while not self._ending.wait(_CHECKPOINT_EVERY):
             with suppress(OSError, sqlite3.Error):  # a full disk shows in the next commit
-                mode = "RESTART" if log.stat().st_size > _LARGE_LOG else "PASSIVE"
-                self._connection.execute(f"PRAGMA wal_checkpoint({mode})")
+                if self._holds_erased or log.stat().st_size > _LARGE_LOG:
+                    self._empty_log()
+                else:
+                    self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _empty_log(self) -> None:
+        """Copy the write-ahead log into the file and truncate it, unless somebody is reading from it."""
+        connection, is_busy = self._connection, 1
+        held, self._holds_erased = self._holds_erased, False  # another erasure may come meanwhile
+        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")  # meanwhile nobody can write
+        try:
+            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
+            if held and is_busy:
+                self._holds_erased = True
 
     def close(self) -> None:
         """Close the file; what is in the write-ahead log goes into it."""
@@ -161,7 +177,9 @@ class SQLiteStore:
                 connection.execute("ROLLBACK")
             raise
         if group.erased:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._holds_erased = True
+            with suppress(sqlite3.Error):  # it is tried again
+                self._empty_log()
 
     def _insert(self, connection: sqlite3.Connection, group: Group) -> None:
         many = connection.executemany
