@@ -11,21 +11,22 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 
 class Running:
-    """`albatross serve` on a folder. `key` is the admin key of the first start."""
+    """`albatross serve` on a folder. `key` is the admin key of the first start; `under` is a command that runs it."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.folder, self._options = folder, options
+    def __init__(self, folder: Path, *options: str, under: Sequence[str] = ()) -> None:
+        self.folder, self._options, self._under = folder, options, under
         self.port, self.key = _free_port(), ""
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        command = [sys.executable, "-m", "albatross", "serve", str(self.folder), "--port", str(self.port)]
+        command = [*self._under, sys.executable, "-m", "albatross", "serve", str(self.folder), "--port", str(self.port)]
         with open(self.folder.parent / "serve.log", "ab") as said:
             self.process = subprocess.Popen(
                 [*command, *self._options],

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -76,6 +80,33 @@ def test_sigterm_answers_what_is_open_and_leaves_a_log_that_verifies(running):
     assert all(store.decision(identity.parse(each).seq) for _, each in codes)
     assert verify(store).wrong == []
     store.close()
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_sync_comes_before_every_answer(tmp_path):
+    trace = tmp_path / "trace"
+    calls = "--trace=fsync,fdatasync,sendto,sendmsg,write,writev"
+    under = ["strace", "--follow-forks", "--decode-fds", calls, "--output", str(trace)]
+    running = Running(tmp_path / "data", under=under)
+    try:
+        headers = {"Authorization": f"Bearer {running.key}"}
+        with httpx.Client(base_url=running.url, headers=headers, timeout=20) as client:
+            for number in range(20):
+                made = client.post("/v1/models/news/rank", json={"user": f"u{number}"}).json()["decisions"][0]
+                client.post(f"/v1/decisions/{made['id']}/reward", json={"value": 1.0})
+        (server,) = map(int, Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split())
+        os.kill(server, signal.SIGTERM)
+        running.process.wait(60)
+    finally:
+        running.close()
+    done = [
+        "sync" if "sync" in line else "answer"
+        for line in trace.read_text().splitlines()
+        if re.search(r"sync\(.*log\.db-wal.* = 0$|sync resumed.* = 0$|HTTP/1\.1 200", line)
+    ]
+    answers = [place for place, what in enumerate(done) if what == "answer"][1:]  # the first one is that of a look
+    assert len(answers) == 40
+    assert all(done[place - 1] == "sync" for place in answers)
 
 
 def test_a_second_signal_ends_it_at_once(running):

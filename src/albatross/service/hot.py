@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from albatross.service.events import Happening
+from albatross.service.fold import check_crc
 from albatross.service.ledger import Ledger, log
 from albatross.service.loading import BATCH, Loaded, Loader
 from albatross.service.model import Hot, Model, Ticket
@@ -52,6 +53,7 @@ class HotUsers(Ledger):
         """Take models and arms from the log; users are read when they come."""
         by_model: dict[int, list[Happening]] = {}
         for event in self.store.happenings(None):
+            check_crc(event)
             by_model.setdefault(event.model, []).append(event)
         by_model.pop(0, None)
         self.models, self.models_by_number, self._loaders = {}, {}, {}

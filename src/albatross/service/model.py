@@ -14,7 +14,7 @@ import numpy as np
 from albatross.service import rewards
 from albatross.service.bandits import Rows
 from albatross.service.events import DROP, EFFECTS, LEARN, Choice, Decision, Happening, Outcome, pack_offer, packed
-from albatross.service.fold import Fold, Pending, check_crc, own_bytes, relived
+from albatross.service.fold import Fold, Pending, own_bytes, relived
 from albatross.service.identity import DecisionId, Identity
 from albatross.service.offers import encoded, offered
 from albatross.service.problems import absent, invalid
@@ -93,7 +93,6 @@ class Model:
     def __init__(self, number: int, name: str, identity: Identity, happenings: list[Happening]) -> None:
         self.number, self.name, self._identity = number, name, identity
         first = happenings[0]
-        check_crc(first)
         self.settings = msgspec.convert(first.content["settings"], ModelSettings)
         self._first = self.settings
         self.features = self.settings.schema()
