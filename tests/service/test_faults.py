@@ -251,6 +251,24 @@ def test_a_full_disk_is_seen_although_nothing_is_asked(news):
     assert news.call("GET", "/readyz").status_code == 200
 
 
+def test_it_is_not_ready_while_decisions_do_not_fit_on_the_disk(news):
+    resource = pytest.importorskip("resource")
+    reader = sqlite3.connect(news.folder / "log.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM decisions").fetchone()  # from now on the write-ahead log grows
+    news.decide()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((news.folder / "log.db-wal").stat().st_size + 16_000, limits[1]))
+    try:
+        assert news.call("POST", RANK, {"user": "anna"}).status_code == 503
+        assert news.call("GET", "/readyz").status_code == 503
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        reader.close()
+    assert news.call("GET", "/readyz").status_code == 200
+    assert news.call("POST", RANK, {"user": "anna"}).status_code == 200
+
+
 def test_decisions_of_damaged_users_do_not_keep_others_open(news, monkeypatch):
     monkeypatch.setattr("albatross.service.engine._SWEPT", 2)
     first = news.decide("anna")

@@ -11,7 +11,6 @@ import os
 import secrets
 import sqlite3
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from heapq import merge
@@ -28,6 +27,7 @@ FORMAT = 2  # of the file
 _BUSY = 5_000  # milliseconds to wait for another process, such as `albatross keys`
 _CHECKPOINT_EVERY = 1.0  # seconds
 _LARGE_LOG = 256 * 2**20  # bytes of the write-ahead log, after which it is emptied
+_ROOM = 2**16  # bytes that must fit after a commit has failed, before the disk counts as not full
 _PATIENCE = 20  # milliseconds that commits may wait for that, while somebody reads the file: it is tried again
 
 _SCHEMA = """
@@ -94,6 +94,7 @@ class SQLiteStore:
         self._all: list[sqlite3.Connection] = []
         self._ending = threading.Event()
         self._checkpoints: threading.Thread | None = None
+        self._has_failed = False  # whether the last commit did
         self._holds_erased = False  # whether the write-ahead log may hold what was erased
         try:
             connection = self._connection
@@ -170,9 +171,13 @@ class SQLiteStore:
         try:
             self._insert(connection, group)
             if not connection.total_changes - before:  # a commit of nothing would succeed on a full disk too
-                connection.execute("INSERT OR REPLACE INTO about VALUES ('probed', ?)", (time.time(),))
+                # A small one may fit where a decision does not.
+                room = _ROOM if self._has_failed else 1
+                connection.execute("INSERT OR REPLACE INTO about VALUES ('probed', randomblob(?))", (room,))
             connection.execute("COMMIT")
+            self._has_failed = False
         except BaseException:
+            self._has_failed = True
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
