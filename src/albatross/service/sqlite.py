@@ -52,8 +52,7 @@ CREATE INDEX open_by_due ON open(due);
 CREATE INDEX open_of_users ON open(user);
 CREATE TABLE snapshots(user BLOB PRIMARY KEY, seq INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE requests(
-    digest BLOB PRIMARY KEY, user BLOB NOT NULL, body BLOB NOT NULL, answer BLOB NOT NULL, until INTEGER NOT NULL)
-    WITHOUT ROWID;
+    digest BLOB PRIMARY KEY, user BLOB NOT NULL, body BLOB NOT NULL, answer BLOB NOT NULL, until INTEGER NOT NULL);
 CREATE INDEX requests_by_until ON requests(until);
 CREATE INDEX requests_of_users ON requests(user);
 CREATE TABLE tallies(
