@@ -326,6 +326,7 @@ def test_health_needs_no_key_and_metrics_do(news):
     assert news.call("GET", "/healthz", key="").status_code == 200
     assert news.call("GET", "/readyz", key="").status_code == 200
     assert news.call("GET", "/metrics", key="").status_code == 401
+    news.model(floor=0.0)
     news.decide()
     assert 'albatross_decisions_total{by="policy",model="news"} 1.0' in news.call("GET", "/metrics").text
 

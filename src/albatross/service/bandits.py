@@ -6,6 +6,7 @@ the same order, and gets the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,23 +47,29 @@ class Bandits:
             self._crowd = Fleet(policy_in_words(settings), **common, horizon=settings.horizon, seed=seed)
         self.tag_size: int = self._crowd.tag_size
         self.looks = Looks(features.dim + self._crowd.n_slots)  # of a flock
-        self._places = {name: place for place, name in enumerate(first)}
+        self._set_arms(first)
+
+    def _set_arms(self, arms: Iterable[str]) -> None:
+        self._arms = list(arms)
+        self._places = {arm: place for place, arm in enumerate(self._arms)}
 
     # ------------------------------------------------------------------------------------------------------- decisions
 
     @property
     def arms(self) -> list[str]:
         """The active arms, in the order of the rows of contexts."""
-        return list(self._places)
+        return self._arms
 
     def rows(self, arms: list[str], features: np.ndarray) -> Rows:
         """Return the rows of all active arms, or of those that pass, from the features (n, d) of the eligible ones."""
         if self.passing:
             return Rows(arms, features, np.ones(len(arms), bool))
+        if arms == self._arms:
+            return Rows(arms, features, np.ones(len(arms), bool))
         places = [self._places[arm] for arm in arms]
         contexts, mask = np.zeros((len(self._places), features.shape[1])), np.zeros(len(self._places), bool)
         contexts[places], mask[places] = features, True
-        return Rows(self.arms, contexts, mask)
+        return Rows(self._arms, contexts, mask)
 
     def decide(self, user: bytes, rows: Rows) -> Choice:
         """Choose an arm for a user. It is pending until `learn` or `drop`."""
@@ -141,12 +148,12 @@ class Bandits:
     def add_arm(self, name: str, slot: int) -> None:
         """Add an arm in a slot."""
         self._crowd.add_arm(name, slot=slot)
-        self._places = {arm: place for place, arm in enumerate(self._crowd.arms)}
+        self._set_arms(self._crowd.arms)
 
     def retire_arm(self, name: str) -> None:
         """Retire an arm."""
         self._crowd.retire_arm(name)
-        self._places = {arm: place for place, arm in enumerate(self._crowd.arms)}
+        self._set_arms(self._crowd.arms)
 
     @property
     def n_slots(self) -> int:

@@ -94,7 +94,6 @@ def from_base64(text: str, n: int, dim: int) -> np.ndarray:
 
 def rounded(rows: np.ndarray) -> np.ndarray:
     """Return numbers of float32 as float64, without -0.0; refuse what is not finite, or too large: a ValueError."""
-    with np.errstate(invalid="ignore"):
-        if not (np.abs(rows) <= LARGEST).all():
-            raise ValueError(f"features must be finite and at most {LARGEST:g} in size")
-    return rows.astype(np.float32).astype(float) + 0.0
+    if not max(-rows.min(initial=0.0), rows.max(initial=0.0)) <= LARGEST:  # also if one is NaN
+        raise ValueError(f"features must be finite and at most {LARGEST:g} in size")
+    return rows.astype(np.float32, copy=False).astype(float) + 0.0

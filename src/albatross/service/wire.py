@@ -305,8 +305,10 @@ def _not_finite(body: bytes) -> str | None:
 
 def _n_keys(plain: Any) -> int:
     if isinstance(plain, dict):
-        return len(plain) + sum(map(_n_keys, plain.values()))
-    return sum(map(_n_keys, plain)) if isinstance(plain, list) else 0
+        return len(plain) + _n_keys([*plain.values()])
+    if isinstance(plain, list):
+        return sum(_n_keys(each) for each in plain if isinstance(each, dict | list))
+    return 0
 
 
 def check_name(name: str, what: str, *, at: str) -> None:

@@ -246,7 +246,7 @@ def _arms(model: Model, counts: dict[str, dict[str, Cell]]) -> list[ArmRow]:
 
 def _features(model: Model) -> list[FeatureRow]:
     seen, rows = model.seen, []
-    means, sds, place = seen.means, seen.sds, 0
+    (means, sds), place = seen.means_and_sds, 0
     for name, feature in model.features.schema.items():
         offered = seen.rows if feature.of == "arm" else seen.requests
         missing = model.features.missing[name]
