@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from replaying import RULES, replay
 
+from albatross.service.loading import Loader
 from albatross.service.verifying import verify
 
 
@@ -21,6 +22,24 @@ def test_live_states_are_the_fold_over_the_log_bit_for_bit(tmp_path, policy, mon
     assert found.snapshots > 20
     assert found.reused > 0
     assert (found.populations > 5) == (policy == "flock")
+
+
+def test_users_who_come_back_live_through_all_arms_together(served):
+    served.model()
+    users = [f"u{number}" for number in range(20)]
+    for user in users:
+        served.reward(served.decide(user), 0.5)
+    for number in range(5):
+        served.call("PUT", f"/v1/models/news/arms/new {number}", {})
+        served.decide(users[number])
+    rows = served.rows()
+    served.restart()
+    model, made = served.engine.models["news"], []
+    fresh_fold = model.fresh_fold
+    model.fresh_fold = lambda happenings: made.append(fresh_fold(happenings)) or made[-1]
+    loaded = Loader(model, served.engine.store).load(list(rows))
+    assert {user: each.row for user, each in loaded.items()} == rows
+    assert len(made) <= 2  # one for those who came before an arm, and one for the others
 
 
 def test_a_slot_is_not_used_again_while_a_decision_of_its_arm_is_open(served):
