@@ -250,6 +250,8 @@ def test_a_bad_request_is_refused_and_changes_nothing(news, body, status, at):
         ({"features": {}}, "at least one feature"),
         ({"features": {"x": {"kind": "vector", "length": 600}}}, "at most 512"),
         ({"rewards": {"wait": "0s"}}, "wait"),
+        ({"rewards": {"wait": "1 day"}}, "a duration is a whole number with a unit, such as 90s"),
+        ({"arms": ["a\n"]}, "a name must have no control characters"),
         ({"rewards": {"low": 2.0, "high": 1.0}}, "low"),
         ({"rewards": {"learn": "at_once", "default": 0.0}}, "at_once"),
         ({"users": "shared", "policy": "flock"}, "shared"),

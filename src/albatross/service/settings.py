@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from albatross.service.names import ArmName, is_short
+from albatross.service.names import ArmName, Duration, in_words, is_short
 
 if TYPE_CHECKING:  # a client needs these types, but no compiler
     from albatross.features import Features
@@ -23,7 +23,6 @@ _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_WAIT = 366 * _UNITS["d"]
 
 Finite = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Duration = Annotated[str, Meta(pattern=r"^[0-9]{1,9}(ms|s|m|h|d)$")]
 
 
 class RewardRules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -153,7 +152,9 @@ def read_model(path: Path) -> ModelSettings:
             settings = msgspec.convert(tomllib.load(file), ModelSettings)
         check(settings)
         check_model_name(path.stem)
-    except ValueError as error:  # of msgspec and tomllib too
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path.name} is not a model: {in_words(error)}") from None
+    except ValueError as error:  # of tomllib too
         raise ValueError(f"{path.name} is not a model: {error}") from None
     return settings
 

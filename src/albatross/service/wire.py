@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from albatross.service.names import MOST_BYTES, ArmName, RequestId, UserName
+from albatross.service.names import MOST_BYTES, ArmName, RequestId, UserName, in_words
 from albatross.service.problems import Problem, ProblemBody, invalid
 from albatross.service.settings import LARGEST, MOST_ARMS, MOST_SLOTS, Finite, ModelSettings
 
@@ -262,7 +262,7 @@ def convert(plain: Any, kind: Any, *, at: str = "") -> Any:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
-        text = str(error)
+        text = in_words(error)
         found = _PATH.search(text)
         pointer = _pointer(found[1]) if found else ""
         raise invalid(text[: found.start()] if found else text, at=at + pointer) from None
