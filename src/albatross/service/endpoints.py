@@ -116,8 +116,9 @@ async def metrics(service: Service, request: Request, body: bytes) -> Response:
     for name, model in engine.models.items():
         found.hot_users.labels(name).set(len(model.hot))
         found.pending.labels(name).set(len(model.fold.open))
-        for feature, count in model.features.missing.items():
-            found.missing.labels(name, feature).set(count)
+        found.missing.counts[name] = model.features.missing
+        if model.rewarded:
+            found.reward_mean.labels(name).set(model.reward_sum / model.rewarded)
     return Response(found.text(), media_type="text/plain; version=0.0.4")
 
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from albatross.service.wire import RankAnswer
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Missing(Collector):
+    """How often features were missing: a counter whose values are those of the schemas."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, Mapping[str, int]] = {}  # by model and feature
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield the counter."""
+        family = CounterMetricFamily(
+            "albatross_features_missing", "Missing features so far.", labels=["model", "feature"]
+        )
+        for model, counts in self.counts.items():
+            for feature, n in counts.items():
+                family.add_metric([model, feature], n)
+        yield family
 
 
 class Metrics:
@@ -29,7 +49,9 @@ class Metrics:
         self.hot_users = Gauge("hot_users", "Users in memory.", ["model"], **common)
         self.pending = Gauge("pending", "Open decisions of users in memory.", ["model"], **common)
         self.propensity_min = Gauge("propensity_min", "Smallest propensity so far.", ["model"], **common)
-        self.missing = Gauge("features_missing_total", "Missing features so far.", ["model", "feature"], **common)
+        self.reward_mean = Gauge("reward_mean", "Mean of the rewards since the start.", ["model"], **common)
+        self.missing = Missing()
+        self.registry.register(self.missing)
         self.log_bytes = Gauge("log_bytes", "Size of the log.", **common)
         self._smallest: dict[str, float] = {}
 

@@ -106,6 +106,7 @@ class Model:
         self.most_users: int | None = None  # in memory, once it is full
         self.most_bytes = 0  # that users have taken since then
         self.commands = 0
+        self.rewarded, self.reward_sum = 0, 0.0  # since the start
         self.version, self.archived, self.changed = 1, False, first.seq
         # The last look at the population; the last record when memory was empty; whether rewards in between count.
         self.looked, self.began, self.is_counted = 0, 0, False
@@ -438,6 +439,7 @@ class Model:
         group.tally(self.number, hour, f"outcome:{event.status}", arm, event.value or 0.0)
         if event.value is not None:
             group.tally(self.number, hour, f"reward:{pending.by}", "", event.value)
+            self.rewarded, self.reward_sum = self.rewarded + 1, self.reward_sum + event.value
         if EFFECTS[event.status] == DROP:
             group.tally(self.number, hour, "dropped", arm)
 
