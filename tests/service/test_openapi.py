@@ -12,7 +12,9 @@ from running import Running
 from serving_tests import NEWS, Served
 
 from albatross.service.endpoints import ENDPOINTS
-from albatross.service.openapi import document
+from albatross.service.openapi import EXAMPLES, document
+from albatross.service.settings import ModelSettings, check
+from albatross.service.wire import RankRequest, RewardRequest, RewardsRequest, convert, parse
 
 schemathesis = pytest.importorskip("schemathesis")
 RANK = "/v1/models/news/rank"
@@ -30,6 +32,14 @@ def test_every_route_is_described():
     for each in ENDPOINTS:
         assert each.method.lower() in paths[re.sub(r":path}", "}", each.path)]
         assert each.summary.endswith(".")
+
+
+def test_every_body_has_an_example_that_is_accepted():
+    bodies = {RankRequest, RewardsRequest, RewardRequest, *(each.body for each in ENDPOINTS if each.body is not None)}
+    assert set(EXAMPLES) == bodies
+    for kind, example in EXAMPLES.items():
+        parse(json.dumps(example).encode(), kind)
+    check(convert(EXAMPLES[ModelSettings], ModelSettings))
 
 
 @pytest.mark.filterwarnings("ignore")  # of the tool's own dependencies

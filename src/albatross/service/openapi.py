@@ -11,11 +11,16 @@ from typing import Any
 import msgspec
 
 import albatross
+from albatross.service.personalizer import PersonalizerRank
 from albatross.service.problems import MEDIA_TYPE, ProblemBody
 from albatross.service.routes import ENDPOINTS
+from albatross.service.settings import ModelSettings
 from albatross.service.wire import (
     CODES,
+    ArmRequest,
+    ImportRequest,
     RankAnswer,
+    RankBatch,
     RankRequest,
     RewardRequest,
     RewardResult,
@@ -23,6 +28,31 @@ from albatross.service.wire import (
     RewardsRequest,
 )
 
+EXAMPLES: dict[Any, Any] = {
+    RankRequest: {
+        "user": "u-4711",
+        "context": {"device": "phone"},
+        "arms": {"tagesblatt": {"topic": "sport", "age": 2.5}, "morgenpost": {"topic": "politics", "age": 0.3}},
+        "id": "request-1",
+    },
+    RankBatch: {"requests": [{"user": "u-4711"}, {"user": "u-4712", "slots": 2}]},
+    RewardRequest: {"value": 1.0},
+    RewardsRequest: {"rewards": [{"id": "00-3-q40twd11", "value": 1.0}, {"id": "00-5-002xtyv2", "value": 0.0}]},
+    ImportRequest: {
+        "decisions": [{"user": "u-9", "arm": "morgenpost", "features": {"topic": "sport", "age": 1.0}, "reward": 1.0}]
+    },
+    ArmRequest: {"features": {"price": 9.0}},
+    ModelSettings: {
+        "arms": {"basic": {"price": 9.0}, "plus": {"price": 19.0}},
+        "features": {"price": {"kind": "number", "mean": 20.0, "sd": 10.0}},
+        "rewards": {"wait": "2h", "default": 0.0, "low": 0.0, "high": 1.0},
+    },
+    PersonalizerRank: {
+        "contextFeatures": [{"device": "phone"}],
+        "actions": [{"id": "tagesblatt", "features": [{"topic": "sport"}]}, {"id": "morgenpost", "features": []}],
+        "eventId": "event-1",
+    },
+}
 _REFUSED = (400, 404, 413, 415, 422, 503)
 _HOT: list[tuple[str, str, str, Any, Any, tuple[int, ...], str]] = [
     ("POST", "/v1/models/{model}/rank", "decide", RankRequest, RankAnswer, _REFUSED, "Decide which arm a user gets."),
@@ -92,7 +122,8 @@ def _operation(
         parameters.append({"name": "If-Match", "in": "header", "schema": {"type": "string"}})
     found: dict[str, Any] = {"summary": summary, "parameters": parameters, "responses": {}}
     if body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": refs[body]}}}
+        described = {"schema": refs[body], "example": EXAMPLES[body]}
+        found["requestBody"] = {"required": True, "content": {"application/json": described}}
         statuses = (*statuses, *(status for status in (400, 413, 415, 422) if status not in statuses))
     if scope is not None:
         found["security"] = [{"key": []}, *([{"personalizer": []}] if path.startswith("/personalizer/") else [])]
