@@ -1,4 +1,4 @@
-"""Decisions, rewards, activations, time, restarts and erasures in any order: the service and a small model of it agree."""
+"""Decisions, rewards, activations, time, restarts and erasures in any order: a small model of the service agrees."""
 
 from __future__ import annotations
 

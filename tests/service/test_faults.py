@@ -340,6 +340,17 @@ def test_long_reads_do_not_hold_up_the_loop(news, monkeypatch, path, function):
     assert news._thread.ident not in threads
 
 
+def test_of_several_rewards_those_that_are_not_written_are_named(news, monkeypatch):
+    monkeypatch.setattr("albatross.service.hot.MOST_WAITING", 2)
+    items = [{"id": news.decide(f"u{number}"), "value": 1.0} for number in range(3)]
+    results = news.call("POST", "/v1/models/news/rewards", {"rewards": items}).json()["results"]
+    assert [each["status"] for each in results] == ["learnt", "learnt", "failed"]
+    assert "too many requests" in results[2]["detail"]
+    monkeypatch.setattr("albatross.service.hot.MOST_WAITING", 0)
+    answer = news.call("POST", "/v1/models/news/rewards", {"rewards": items})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
 def test_rewards_of_others_are_answered_beside_those_of_a_damaged_user(news):
     decisions = [news.decide("anna"), news.decide("bob")]
     news.stop()

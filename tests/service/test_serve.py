@@ -94,7 +94,9 @@ def test_a_sync_comes_before_every_answer(tmp_path):
             for number in range(20):
                 made = client.post("/v1/models/news/rank", json={"user": f"u{number}"}).json()["decisions"][0]
                 client.post(f"/v1/decisions/{made['id']}/reward", json={"value": 1.0})
-        (server,) = map(int, Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split())
+        (server,) = map(
+            int, Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split()
+        )
         os.kill(server, signal.SIGTERM)
         running.process.wait(60)
     finally:

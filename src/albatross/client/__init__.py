@@ -7,7 +7,8 @@
         client.reward(made.id, 1.0)
 
 A call is repeated while the service cannot be reached or is too busy, for as long as `patience` says. That is safe:
-every `rank` has a request id, so that a repeated one is the same decision, and a reward counts once.
+every `rank` has a request id, so that a repeated one is the same decision, and a reward counts once. Only where a model
+adds rewards up (`combine="sum"`) may one be counted twice, if its answer was lost.
 """
 
 from __future__ import annotations

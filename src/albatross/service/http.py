@@ -117,16 +117,18 @@ class Service:
         request: RewardsRequest = parse(body, RewardsRequest)
         self.engine.model(name)
         results = await asyncio.gather(*(self._rewarded(name, item) for item in request.rewards))
-        return 200, self._encode(RewardsAnswer(results=list(results)))
+        problems = [each for each in results if isinstance(each, Problem)]
+        if len(problems) == len(results) and problems[0].status == HTTPStatus.SERVICE_UNAVAILABLE:
+            raise problems[0]  # nothing has happened
+        shown = [_failed(item, each) for item, each in zip(request.rewards, results, strict=True)]
+        return 200, self._encode(RewardsAnswer(results=shown))
 
-    async def _rewarded(self, name: str, item: RewardItem) -> RewardResult:
-        """Return what became of one reward of many: a user whose records are damaged concerns nobody else."""
+    async def _rewarded(self, name: str, item: RewardItem) -> RewardResult | Problem:
+        """Return what became of one reward of many, which concerns no other."""
         try:
             return await self.engine.reward(name, item)
         except Problem as problem:
-            if problem.status != HTTPStatus.INTERNAL_SERVER_ERROR:
-                raise
-            return RewardResult(id=item.id, status="failed", detail=problem.detail)
+            return problem
 
     async def _reward(self, decision: str, body: bytes, key: str) -> _ANSWER:
         request: RewardRequest = parse(body, RewardRequest)
@@ -172,6 +174,12 @@ class Service:
             return response
 
         return answer
+
+
+def _failed(item: RewardItem, result: RewardResult | Problem) -> RewardResult:
+    if isinstance(result, Problem):
+        return RewardResult(id=item.id, status="failed", detail=result.detail)
+    return result
 
 
 def check_media_type(given: bytes) -> None:

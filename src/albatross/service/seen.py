@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 _AT_ONCE = 2**15  # numbers that are added up together, which costs less than one request at a time
 
 
