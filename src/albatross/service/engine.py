@@ -23,6 +23,7 @@ from albatross.service.ledger import log
 from albatross.service.loading import bandits_elsewhere
 from albatross.service.model import Hot, Made, Model, Ticket, created
 from albatross.service.problems import Problem, absent, invalid, unavailable
+from albatross.service.retention import Retention
 from albatross.service.rewards import for_closed
 from albatross.service.settings import ModelSettings, check, check_model_name
 from albatross.service.sqlite import SQLiteStore
@@ -32,7 +33,7 @@ from albatross.service.writer import Group
 _REMEMBERED = 24 * 3_600_000  # milliseconds that answers are kept for requests with an id
 _SWEEP_EVERY, _SWEPT = 0.5, 500  # seconds between looks for decisions whose wait has ended, and how many at once
 _ENOUGH = 1_000  # users for a look at the population
-_FORGET_EVERY, _FORGOTTEN = 3_600.0, 500  # seconds between removals of old answers, and how many at once
+_FORGET_EVERY, _FORGOTTEN = 3_600.0, 500  # seconds between removals of what is old, and how much of it at once
 
 
 def _any(model: str) -> bool:
@@ -49,6 +50,7 @@ class Engine(HotUsers):
             bytes, tuple[bytes, asyncio.Future[bytes]]
         ] = {}  # those with an id, until they are answered
         self._looking: set[int] = set()  # models
+        self._retention = Retention(self)
         self.refresh()
 
     async def start(self) -> None:
@@ -303,6 +305,7 @@ class Engine(HotUsers):
                 await self.close_due()
                 if time.monotonic() > forget_at:
                     await self.forget_requests()
+                    await self._retention.delete_old()
                     forget_at = time.monotonic() + _FORGET_EVERY
             except Problem as problem:
                 log.warning("closing decisions failed", extra={"detail": problem.detail})
@@ -311,7 +314,7 @@ class Engine(HotUsers):
 
     async def forget_requests(self) -> None:
         """Forget answers that are too old to be asked for again, a few at a time: commits and loads go first."""
-        while await self._loop.run_in_executor(self._reader, self.store.forget_requests, self.now, _FORGOTTEN):
+        while await self.from_log(self.store.forget_requests, self.now, _FORGOTTEN):
             await asyncio.sleep(0.01)
 
     async def close_due(self) -> None:
@@ -319,7 +322,7 @@ class Engine(HotUsers):
         refused: BaseException | None = None
         n_due, stay = _SWEPT, 0  # decisions of users who cannot be read stay open, and hold up nobody else
         while n_due == _SWEPT:
-            due = await self._loop.run_in_executor(self._reader, self.store.due, self.now, _SWEPT, stay)
+            due = await self.from_log(self.store.due, self.now, _SWEPT, stay)
             closed = await asyncio.gather(*(self._close(each.decision) for each in due), return_exceptions=True)
             errors = [each for each in closed if isinstance(each, BaseException)]
             refused = next(iter(errors), refused)

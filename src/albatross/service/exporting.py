@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from albatross.service.events import EFFECTS, NOTHING, Decision, Happening, Outcome, unpack_offer
+from albatross.service.events import EFFECTS, NOTHING, Decision, Outcome, unpack_offer
 from albatross.service.fold import Fold
 from albatross.service.identity import DecisionId, Identity
+from albatross.service.refold import Refold
 from albatross.service.sqlite import SQLiteStore
-from albatross.service.verifying import folds, ranges
+from albatross.service.verifying import ranges
 from albatross.store.decision_log import LogWriter
 
 DRAWS = 10_000  # for the propensity of a policy that draws
@@ -23,9 +24,9 @@ DRAWS = 10_000  # for the propensity of a policy that draws
 def export(store: SQLiteStore, name: str, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
     """Write the decisions of a model with their rewards; return how many. Unknown propensities are computed.
 
-    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision. Arms that
-    pass are called by their rows in the request. The file is there once it is whole; a journal of this name, of
-    somebody else or of an export that was killed, is left alone.
+    For a policy that draws, the log is folded: the propensity is that of the state as it was at the decision, and not
+    known if records before it were too old to keep. Arms that pass are called by their rows in the request. The file is
+    there once it is whole; a journal of this name, of somebody else or of an export that was killed, is left alone.
     """
     model = _number(store, name)
     written = 0
@@ -53,27 +54,26 @@ def _number(store: SQLiteStore, name: str) -> int:
 def _export_users(
     store: SQLiteStore, users: tuple[bytes, bytes], model: int, log: LogWriter, progress: Callable[[int], None]
 ) -> int:
-    begin, identity, written = folds(store), Identity(store.secret), 0
-    fold: Fold | None = None
+    folds, identity, written = Refold(store, users), Identity(store.secret), 0
     unsettled: set[int] = set()  # decisions that were written: not imports, nor those without an offer
     offers: dict[int, tuple[list[str], np.ndarray]] = {}  # of requests with several slots, by their first decision
     rows: dict[str, int] = {}  # of the arms of a request
     for event in store.events(0, users):
         progress(1)
+        for base in folds.bases_before(event.seq):
+            if base.model == model:
+                folds.begin(base)
         if event.model != model:
             continue
-        if isinstance(event, Happening) and event.kind == "model":
-            fold = begin(event)
-            continue
-        assert fold is not None
         if isinstance(event, Decision) and event.by != "import":
             offer = _offer(event, offers)
             if offer is not None:
                 text = identity.decision(DecisionId(0, event.seq))
                 rows = {arm: row for row, arm in enumerate(offer[0])} if event.place == 0 else rows
+                fold = folds.models[model]
                 passing = fold.bandits.passing  # then arms of different requests have nothing in common but features
                 propensity = event.propensity
-                if propensity is None and event.by == "policy":
+                if propensity is None and event.by == "policy" and not folds.is_covered(event):
                     propensity = _drawn(fold, event, offer)
                 log.write_decision(
                     text,
@@ -89,7 +89,7 @@ def _export_users(
             unsettled.remove(event.decision)
             if event.value is not None:
                 log.write_reward(identity.decision(DecisionId(0, event.decision)), event.value)
-        fold.apply(event)
+        folds.apply(event)
     return written
 
 

@@ -91,6 +91,10 @@ class HotUsers(Ledger):
         check_name(name, "user", at="/user")
         return self.identity.user(model.number, SHARED if model.settings.users == "shared" else name)
 
+    def from_log(self, read: Callable[..., Any], *values: Any) -> asyncio.Future[Any]:
+        """Read the log in the loader's thread."""
+        return self._loop.run_in_executor(self._reader, read, *values)
+
     async def in_memory(self, number: int, user: bytes) -> Model:
         """Wait until a user is in memory, and return the model."""
         while True:
@@ -113,7 +117,7 @@ class HotUsers(Ledger):
                 users = [user for model, user in self._wanted if model == number][:BATCH]
                 epoch, start = self.writer.epoch, time.perf_counter()
                 try:
-                    found = await self._loop.run_in_executor(self._reader, self._loaders[number].load, users)
+                    found = await self.from_log(self._loaders[number].load, users)
                 except Exception as error:
                     log.error("loading failed", extra={"detail": str(error)})
                     problem = unavailable(f"the log cannot be read: {error}")

@@ -9,9 +9,12 @@ from msgspec import Meta, ValidationError
 # No control characters, no halves of pairs. `$` alone would also match before a line feed at the end.
 _PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)"
 _DURATION = r"^[0-9]{1,9}(ms|s|m|h|d)$"
+FOREVER = "forever"
+_DURATION_OR_FOREVER = rf"^([0-9]{{1,9}}(ms|s|m|h|d)|{FOREVER})$"
 _IN_WORDS = {  # what a text must be that does not match
     _PRINTABLE: "a name must have no control characters",
     _DURATION: "a duration is a whole number with a unit, such as 90s, 30m, 24h or 7d",
+    _DURATION_OR_FOREVER: f"a whole number with a unit, such as 90d, or {FOREVER!r}",
 }
 MOST_BYTES = 256
 
@@ -19,6 +22,7 @@ UserName = Annotated[str, Meta(min_length=1, max_length=MOST_BYTES, pattern=_PRI
 ArmName = Annotated[str, Meta(min_length=1, max_length=MOST_BYTES, pattern=_PRINTABLE)]
 RequestId = Annotated[str, Meta(min_length=1, max_length=128, pattern=_PRINTABLE)]
 Duration = Annotated[str, Meta(pattern=_DURATION)]
+DurationOrForever = Annotated[str, Meta(pattern=_DURATION_OR_FOREVER)]
 
 
 def in_words(error: ValidationError) -> str:

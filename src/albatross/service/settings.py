@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from albatross.service.names import ArmName, Duration, in_words, is_short
+from albatross.service.names import FOREVER, ArmName, Duration, DurationOrForever, in_words, is_short
 
 if TYPE_CHECKING:  # a client needs these types, but no compiler
     from albatross.features import Features
@@ -63,6 +63,7 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     horizon: Annotated[int, Meta(ge=1, le=10**9)] | None = None  #: expected decisions of a user, for policies that ask
     rewards: RewardRules = RewardRules()
     log_offers: Literal["all", "chosen"] = "all"  #: "chosen" saves most of the disk and gives up evaluation
+    keep: DurationOrForever = "400d"  #: how long records stay in the log, or "forever"; what was learnt from them stays
 
     @property
     def passing(self) -> bool:
@@ -76,6 +77,11 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
             return {}
         return self.arms if isinstance(self.arms, dict) else {name: {} for name in self.arms}
 
+    @property
+    def keep_ms(self) -> int | None:
+        """How long records stay in the log, in milliseconds; None if they stay forever."""
+        return None if self.keep == FOREVER else milliseconds(self.keep)
+
     def schema(self) -> Features:
         """Return the features as a schema."""
         from albatross.features import Features
@@ -84,7 +90,7 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
 
 
 # What may change while a model runs: nothing that states depend on.
-CHANGEABLE = ("mode", "floor", "rewards", "log_offers")
+CHANGEABLE = ("mode", "floor", "rewards", "log_offers", "keep")
 
 
 def check(settings: ModelSettings) -> None:
@@ -106,6 +112,8 @@ def check(settings: ModelSettings) -> None:
     rules = settings.rewards
     if not 0 < rules.wait_ms <= _LONGEST_WAIT:
         raise ValueError(f"wait must be more than 0 and at most 366d, not {rules.wait}")
+    if settings.keep_ms is not None and settings.keep_ms < rules.wait_ms:
+        raise ValueError(f"keep must be at least the wait of {rules.wait}, or {FOREVER!r}, not {settings.keep}")
     if rules.low is not None and rules.high is not None and rules.low > rules.high:
         raise ValueError(f"low must be at most high, but {rules.low} is above {rules.high}")
     if rules.learn == "at_once" and (rules.combine != "first" or rules.default is not None):

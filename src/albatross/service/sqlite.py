@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from albatross.service.events import EFFECTS, LEARN, NOTHING, Decision, Happening, Outcome
-from albatross.service.store import KeyRow, OpenDecision, Snapshot, UserHistory
+from albatross.service.store import Base, KeyRow, OpenDecision, Snapshot, UserHistory
 from albatross.service.writer import Group
 from albatross.store.files import replacing
 
@@ -51,6 +51,9 @@ CREATE TABLE open(
 CREATE INDEX open_by_due ON open(due);
 CREATE INDEX open_of_users ON open(user);
 CREATE TABLE snapshots(user BLOB PRIMARY KEY, seq INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE bases(user BLOB PRIMARY KEY, model INTEGER NOT NULL, seq INTEGER NOT NULL, row BLOB NOT NULL)
+    WITHOUT ROWID;
+CREATE INDEX bases_by_seq ON bases(seq);
 CREATE TABLE requests(
     digest BLOB PRIMARY KEY, user BLOB NOT NULL, body BLOB NOT NULL, answer BLOB NOT NULL, until INTEGER NOT NULL);
 CREATE INDEX requests_by_until ON requests(until);
@@ -202,15 +205,34 @@ class SQLiteStore:
             "n = n + excluded.n, total = total + excluded.total, square = square + excluded.square",
             tallies,
         )
-        numbers = {"decisions": "seq", "outcomes": "seq", "open": "decision", "snapshots": "seq"}
+        for user, (model, since) in group.aged.items():
+            self._begin_with_snapshot(connection, user, model, since)
+        numbers = {"decisions": "seq", "outcomes": "seq", "open": "decision", "snapshots": "seq", "bases": "seq"}
         for user, until in group.erased.items():
             gone = [
                 connection.execute(f"DELETE FROM {table} WHERE user = ? AND {number} < ?", (user, until)).rowcount
                 for table, number in numbers.items()
             ]
             group.n_erased[user] = sum(gone[:2])
-            # These sequence numbers are missing from now on, and `albatross verify` knows how many.
-            connection.execute("UPDATE about SET value = value + ? WHERE name = 'erased'", (group.n_erased[user],))
+            self._miss(connection, group.n_erased[user])
+
+    def _begin_with_snapshot(self, connection: sqlite3.Connection, user: bytes, model: int, since: int) -> None:
+        """Let the fold of a user begin with the snapshot, and delete closed decisions before a number."""
+        snapshot = "SELECT user, ?, seq, row FROM snapshots WHERE user = ?"
+        connection.execute(f"INSERT OR REPLACE INTO bases {snapshot}", (model, user))
+        still_open = "SELECT decision FROM open WHERE user = ?1"
+        gone = [
+            connection.execute(
+                f"DELETE FROM {table} WHERE user = ?1 AND {number} < ?2 AND {number} NOT IN ({still_open})",
+                (user, since),
+            ).rowcount
+            for table, number in (("decisions", "seq"), ("outcomes", "decision"))
+        ]
+        self._miss(connection, sum(gone))
+
+    def _miss(self, connection: sqlite3.Connection, n: int) -> None:
+        """Note that so many sequence numbers are missing from now on: `albatross verify` counts them."""
+        connection.execute("UPDATE about SET value = value + ? WHERE name = 'erased'", (n,))
 
     def count(self, user: bytes) -> int:
         """Return the number of records of a user."""
@@ -220,7 +242,7 @@ class SQLiteStore:
 
     @property
     def erased(self) -> int:
-        """Number of records that were erased."""
+        """Number of records that were erased, or deleted because of their age."""
         return int(self._connection.execute("SELECT value FROM about WHERE name = 'erased'").fetchone()[0])
 
     def forget_requests(self, now: int, limit: int) -> int:
@@ -237,7 +259,8 @@ class SQLiteStore:
             self._connection.execute(f"SELECT seq, at FROM {table} ORDER BY seq DESC LIMIT 1").fetchone() or (0, 0)
             for table in tables
         ]
-        return max(seq for seq, _ in rows), max(at for _, at in rows)
+        (base,) = self._connection.execute("SELECT max(seq) FROM bases").fetchone()  # what it stands for may be gone
+        return max(base or 0, *(seq for seq, _ in rows)), max(at for _, at in rows)
 
     def happenings(self, model: int | None, kinds: tuple[str, ...] = (), after: int = 0) -> list[Happening]:
         """Return what happened to a model, or to all."""
@@ -265,15 +288,9 @@ class SQLiteStore:
         snapshot = None if row is None else Snapshot._make(row)
         since = snapshot.seq if snapshot else 0
         opened = connection.execute("SELECT * FROM open WHERE user = ? ORDER BY decision", (user,)).fetchall()
-        later = f"SELECT decision FROM outcomes WHERE user = ?1 AND seq > ?2 AND status IN ({_CLOSING})"
-        before = connection.execute(
-            f"SELECT {_DECISION} FROM decisions WHERE user = ?1 AND seq <= ?2 AND "
-            f"seq IN (SELECT decision FROM open WHERE user = ?1 UNION {later}) ORDER BY seq",
-            (user, since),
-        )
         return UserHistory(
             snapshot,
-            list(map(Decision._make, before)),
+            _open_at(connection, user, since),
             list(self._of_user(connection, user, since)),
             [_open(row) for row in opened],
         )
@@ -286,6 +303,34 @@ class SQLiteStore:
             f"SELECT {_OUTCOME} FROM outcomes WHERE user = ? AND seq > ? ORDER BY seq", (user, since)
         )
         return _in_order(made, came)
+
+    def number_at(self, at: int) -> int:
+        """Return a sequence number: decisions before it are older than a time, those from it on are not."""
+        low, high = 0, self.last()[0] + 1
+        while low < high:  # times never go back
+            middle = (low + high) // 2
+            row = self._connection.execute(
+                "SELECT seq, at FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", (middle,)
+            ).fetchone()
+            if row is not None and row[1] < at:
+                low = row[0] + 1
+            else:
+                high = middle
+        return low
+
+    def users_of_closed(self, model: int, first: int, end: int) -> list[bytes]:
+        """Return the users of a model's closed decisions, from one sequence number up to another."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT user FROM decisions WHERE seq >= ? AND seq < ? AND model = ? "
+            "AND NOT EXISTS (SELECT 1 FROM open WHERE decision = seq)",
+            (first, end, model),
+        )
+        return [row[0] for row in rows]
+
+    def first_open(self) -> int | None:
+        """Return the sequence number of the first decision that is open."""
+        found: int | None = self._connection.execute("SELECT min(decision) FROM open").fetchone()[0]
+        return found
 
     def decision(self, seq: int) -> Decision | None:
         """Return a decision."""
@@ -411,6 +456,12 @@ class SQLiteStore:
         rows = self._connection.execute(f"SELECT user, seq, row FROM snapshots WHERE {_OF_USERS}", users)
         return {user: Snapshot(user, seq, row) for user, seq, row in rows}
 
+    def bases(self, users: tuple[bytes, bytes]) -> list[Base]:
+        """Return the rows that the fold of users begins with, from one digest up to another."""
+        connection = self._connection
+        rows = connection.execute(f"SELECT user, model, seq, row FROM bases WHERE {_OF_USERS}", users).fetchall()
+        return [Base(user, model, seq, row, _open_at(connection, user, seq)) for user, model, seq, row in rows]
+
     # ----------------------------------------------------------------------------------------------------------- keys
 
     def all_keys(self) -> list[KeyRow]:
@@ -463,6 +514,17 @@ class SQLiteStore:
         """Size of the file and its write-ahead log."""
         paths = (self.path, Path(f"{self.path}-wal"))
         return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def _open_at(connection: sqlite3.Connection, user: bytes, seq: int) -> list[Decision]:
+    """Return the decisions of a user that were open at a sequence number."""
+    later = f"SELECT decision FROM outcomes WHERE user = ?1 AND seq > ?2 AND status IN ({_CLOSING})"
+    rows = connection.execute(
+        f"SELECT {_DECISION} FROM decisions WHERE user = ?1 AND seq <= ?2 AND "
+        f"seq IN (SELECT decision FROM open WHERE user = ?1 UNION {later}) ORDER BY seq",
+        (user, seq),
+    )
+    return list(map(Decision._make, rows))
 
 
 def _in_order(made: Iterable[Any], came: Iterable[Any]) -> Iterator[Decision | Outcome]:

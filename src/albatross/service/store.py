@@ -36,6 +36,21 @@ class Snapshot(NamedTuple):
             raise ValueError(f"the snapshot is damaged: {error}") from None
 
 
+class Base(NamedTuple):
+    """A user's row, in place of records up to `seq` that are no longer in the log, or need not be."""
+
+    user: bytes
+    model: int
+    seq: int
+    compressed: bytes
+    before: list[Decision]  # those that were open then
+
+    @property
+    def row(self) -> bytes:
+        """The row; a damaged one raises a ValueError."""
+        return Snapshot(self.user, self.seq, self.compressed).row
+
+
 class UserHistory(NamedTuple):
     """All that is needed to rebuild a user: a snapshot, and what came later in the order of the log."""
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-
 from albatross.service.events import Happening
-from albatross.service.fold import DamagedRecord, Fold, check_crc
-from albatross.service.identity import Identity
-from albatross.service.settings import ModelSettings
+from albatross.service.fold import DamagedRecord, Fold
+from albatross.service.refold import Refold
 from albatross.service.sqlite import SQLiteStore
 from albatross.service.store import Snapshot
 
@@ -48,7 +45,7 @@ def verify(store: SQLiteStore, progress: Callable[[int], None] = lambda _: None)
 
 
 def _check_numbers(store: SQLiteStore, found: Verified) -> None:
-    """Sequence numbers have no gaps, but for those of erased users."""
+    """Sequence numbers have no gaps, but for those of erased users and of what was too old to keep."""
     last, _ = store.last()
     records, erased = store.count_records(), store.erased
     if records + erased != last:
@@ -63,35 +60,31 @@ def ranges(n_users: int) -> Iterator[tuple[bytes, bytes]]:
         yield bytes([low]), bytes([high]) if high < 256 else b"\xff" * 17
 
 
-def folds(store: SQLiteStore) -> Callable[[Happening], Fold]:
-    """Return a function that makes the empty fold of a model from its first record."""
-    identity = Identity(store.secret)
-
-    def begin(first: Happening) -> Fold:
-        check_crc(first)
-        settings = msgspec.convert(first.content["settings"], ModelSettings)
-        return Fold(settings, settings.schema(), identity.seed(first.model))
-
-    return begin
-
-
 def _verify_users(
     store: SQLiteStore, users: tuple[bytes, bytes], found: Verified, progress: Callable[[int], None]
 ) -> None:
-    begin, models = folds(store), dict[int, Fold]()
-    snapshots, damaged = sorted(store.snapshots(users).values(), key=lambda snapshot: -snapshot.seq), set[bytes]()
-    seen: set[bytes] = set()
+    folds, damaged, seen = Refold(store, users), set[bytes](), set[bytes]()
+    snapshots = sorted(store.snapshots(users).values(), key=lambda snapshot: -snapshot.seq)
+
+    def come_to(seq: int) -> None:
+        """Begin with the bases before a record, and compare the snapshots before it."""
+        for base in folds.bases_before(seq):
+            seen.add(base.user)
+            try:
+                folds.begin(base)
+            except Exception as error:  # damage may cause any error; the other users are still compared
+                damaged.add(base.user)
+                found.say(f"user {base.user.hex()}, who begins at record {base.seq}: {error}")
+        while snapshots and snapshots[-1].seq < seq:
+            _compare(folds.models, snapshots.pop(), damaged, found)
+
     for event in store.events(0, users):
-        while snapshots and snapshots[-1].seq < event.seq:
-            _compare(models, snapshots.pop(), damaged, found)
+        come_to(event.seq)
         found.events += 1
         progress(1)
         if isinstance(event, Happening):
             try:
-                if event.kind == "model":
-                    models[event.model] = begin(event)
-                elif event.model in models:
-                    models[event.model].apply(event)
+                folds.apply(event)
             except Exception as error:
                 _say(found, error, event.seq)
             continue
@@ -99,16 +92,13 @@ def _verify_users(
             continue
         seen.add(event.user)
         try:
-            if event.model not in models:
-                raise ValueError(f"there is no model {event.model}")
-            models[event.model].apply(event)
-        except Exception as error:  # damage may cause any error; the other users are still compared
+            folds.apply(event)
+        except Exception as error:
             damaged.add(event.user)
             _say(found, error, event.seq)
-    while snapshots:
-        _compare(models, snapshots.pop(), damaged, found)
+    come_to(store.last()[0] + 1)
     found.users += len(seen)
-    _compare_open(store, users, models, damaged, found)
+    _compare_open(store, users, folds.models, damaged, found)
 
 
 def _compare(models: dict[int, Fold], snapshot: Snapshot, damaged: set[bytes], found: Verified) -> None:
