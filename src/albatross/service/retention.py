@@ -6,6 +6,7 @@ comes when the first record is an eighth too old, and then all that are too old 
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 
 from albatross.service.hot import HotUsers
@@ -15,7 +16,7 @@ from albatross.service.snapshots import begin_with_snapshot
 from albatross.service.writer import Group
 
 _LATE = 9 / 8  # times the age that records are kept for
-_AT_ONCE = 10_000  # records that are looked through in one query
+_WINDOW, _AT_ONCE = 10_000, 500  # records that are looked through in one query, and deleted in one commit
 
 
 class Retention:
@@ -26,7 +27,7 @@ class Retention:
         self._done: dict[int, int] = {}  # by model: earlier decisions are gone
 
     async def delete_old(self) -> None:
-        """Delete what is too old now. Commands and loads go in between."""
+        """Delete what is too old now, user by user."""
         users, store = self._users, self._users.store
         for model in list(users.models_by_number.values()):
             keep, number = model.settings.keep_ms, model.number
@@ -34,8 +35,8 @@ class Retention:
                 continue
             end = await users.from_log(store.number_at, users.now - int(_LATE * keep))
             since = await users.from_log(store.number_at, users.now - keep)
-            for first in range(self._done.get(number, 0), end, _AT_ONCE):
-                last = min(first + _AT_ONCE, end)
+            for first in range(self._done.get(number, 0), end, _WINDOW):
+                last = min(first + _WINDOW, end)
                 for user in await users.from_log(store.users_of_closed, number, first, last):
                     await self._delete(number, user, since)
             still_open = await users.from_log(store.first_open)
@@ -46,11 +47,13 @@ class Retention:
 
         def act(model: Model, group: Group, ticket: Ticket) -> None:
             if user in model.bandits:  # and not erased meanwhile
-                begin_with_snapshot(model, user, since, group, users.seq)
+                begin_with_snapshot(model, user, group, users.seq)
 
         try:
             await users.command(number, user, act)
         except Problem as problem:
             if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:  # the log cannot be written
                 raise
-            # What is kept of this user is damaged, and stays as it is.
+            return  # what is kept of this user is damaged, and stays as it is
+        while await users.from_log(users.store.delete_covered, user, since, _AT_ONCE):
+            await asyncio.sleep(0.01)  # commits and loads go first

@@ -20,10 +20,11 @@ def snapshot_if_old(model: Model, user: bytes, group: Group, seq: int) -> None:
         _snapshot(user, hot, model.bandits.row(user), group, seq)
 
 
-def begin_with_snapshot(model: Model, user: bytes, since: int, group: Group, seq: int) -> None:
-    """Let the fold of a user begin with a snapshot, and delete closed decisions before a number."""
+def begin_with_snapshot(model: Model, user: bytes, group: Group, seq: int) -> None:
+    """Let the fold of a user begin with a snapshot: what was before is no longer needed."""
     _snapshot(user, model.hot[user], model.bandits.row(user), group, seq)
-    group.aged[user] = model.number, since
+    user, seq, row = group.snapshots[-1]
+    group.bases.append((user, model.number, seq, row))
 
 
 def evict(model: Model, memory: int, committed: int, group: Group, seq: int) -> None:

@@ -197,6 +197,7 @@ class SQLiteStore:
         many(f"INSERT OR REPLACE INTO open VALUES ({_marks(5)})", opened)
         many("DELETE FROM open WHERE decision = ?", [(decision,) for decision in group.closed])
         many(f"INSERT OR REPLACE INTO snapshots VALUES ({_marks(3)})", group.snapshots)
+        many(f"INSERT OR REPLACE INTO bases VALUES ({_marks(4)})", group.bases)
         many("DELETE FROM requests WHERE user = ?", [(user,) for user in group.erased])  # those in the group are newer
         many(f"INSERT OR REPLACE INTO requests VALUES ({_marks(5)})", group.requests)
         tallies = [(*key, *cell) for key, cell in group.tallies.items()]
@@ -205,8 +206,6 @@ class SQLiteStore:
             "n = n + excluded.n, total = total + excluded.total, square = square + excluded.square",
             tallies,
         )
-        for user, (model, since) in group.aged.items():
-            self._begin_with_snapshot(connection, user, model, since)
         numbers = {"decisions": "seq", "outcomes": "seq", "open": "decision", "snapshots": "seq", "bases": "seq"}
         for user, until in group.erased.items():
             gone = [
@@ -215,20 +214,6 @@ class SQLiteStore:
             ]
             group.n_erased[user] = sum(gone[:2])
             self._miss(connection, group.n_erased[user])
-
-    def _begin_with_snapshot(self, connection: sqlite3.Connection, user: bytes, model: int, since: int) -> None:
-        """Let the fold of a user begin with the snapshot, and delete closed decisions before a number."""
-        snapshot = "SELECT user, ?, seq, row FROM snapshots WHERE user = ?"
-        connection.execute(f"INSERT OR REPLACE INTO bases {snapshot}", (model, user))
-        still_open = "SELECT decision FROM open WHERE user = ?1"
-        gone = [
-            connection.execute(
-                f"DELETE FROM {table} WHERE user = ?1 AND {number} < ?2 AND {number} NOT IN ({still_open})",
-                (user, since),
-            ).rowcount
-            for table, number in (("decisions", "seq"), ("outcomes", "decision"))
-        ]
-        self._miss(connection, sum(gone))
 
     def _miss(self, connection: sqlite3.Connection, n: int) -> None:
         """Note that so many sequence numbers are missing from now on: `albatross verify` counts them."""
@@ -244,6 +229,31 @@ class SQLiteStore:
     def erased(self) -> int:
         """Number of records that were erased, or deleted because of their age."""
         return int(self._connection.execute("SELECT value FROM about WHERE name = 'erased'").fetchone()[0])
+
+    def delete_covered(self, user: bytes, since: int, limit: int) -> int:
+        """Delete some decisions before a number that the base of their user covers; return how many.
+
+        Covered is what was closed before the base. Commits wait meanwhile.
+        """
+        connection = self._connection
+        covered = connection.execute(
+            "SELECT made.seq FROM decisions AS made JOIN bases AS base USING (user) "
+            "WHERE user = ?1 AND made.seq < ?2 AND made.seq <= base.seq "
+            "AND NOT EXISTS (SELECT 1 FROM open WHERE decision = made.seq) "
+            "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE decision = made.seq AND seq > base.seq) LIMIT ?3",
+            (user, since, limit),
+        ).fetchall()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            tables = "decisions WHERE seq", "outcomes WHERE decision"
+            gone = [connection.executemany(f"DELETE FROM {which} = ?", covered).rowcount for which in tables]
+            self._miss(connection, sum(gone))
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        return len(covered)
 
     def forget_requests(self, now: int, limit: int) -> int:
         """Forget some answers that are too old to be asked for again; return how many. Commits wait meanwhile."""

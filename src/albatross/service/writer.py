@@ -31,7 +31,7 @@ class Group:
     snapshots: list[tuple[Any, ...]] = field(default_factory=list)
     requests: list[tuple[Any, ...]] = field(default_factory=list)
     tallies: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
-    aged: dict[bytes, tuple[int, int]] = field(default_factory=dict)  # snapshotted users: model, and what to keep from
+    bases: list[tuple[Any, ...]] = field(default_factory=list)  # snapshots that the fold of their users begins with
     erased: dict[bytes, int] = field(default_factory=dict)  # users, and the numbers up to which their records go
     n_erased: dict[bytes, int] = field(default_factory=dict)  # how many records went, once the group is on disk
     epoch: int = 0  # of the memory that these records rest on
