@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from albatross.service.events import Decision, Happening, Outcome
-from albatross.service.fold import DamagedRecord, Fold, check_crc
+from albatross.service.fold import Fold, check_crc
 from albatross.service.identity import Identity
 from albatross.service.settings import ModelSettings
 from albatross.service.sqlite import SQLiteStore
@@ -49,6 +49,6 @@ class Refold:
             elif event.model in self.models:
                 self.models[event.model].apply(event)
         elif event.model not in self.models:
-            raise DamagedRecord(f"there is no model {event.model}")
+            raise ValueError(f"there is no model {event.model}")
         elif not self.is_covered(event):
             self.models[event.model].apply(event)
