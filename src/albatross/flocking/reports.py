@@ -112,7 +112,7 @@ def _warnings(p: int, users: int, rewards: int, contexts_varied: bool, rewards_v
     elif rewards < 2 * users:
         yield "Most users have one reward: how much users differ is hardly distinguishable from the noise."
     if not contexts_varied:
-        yield "The contexts never change within an arm, so theta cannot be told from the biases."
+        yield "The contexts never change within an arm, so theta and the biases cannot be told apart."
     if not rewards_varied:
         yield "All rewards are equal: there is nothing to learn from them yet."
 

@@ -375,7 +375,7 @@ class Engine(HotUsers):
                 # A hash of the digest: enough to tell in a backup who must be erased again.
                 mark = hashlib.blake2b(user, digest_size=16).digest()
                 model.happen("erased", {"mark": mark}, group, ticket)
-                # Who comes back before all this is on disk is a newcomer, and must not be read from there.
+                # A user who comes back before this is on disk is a newcomer, and must not be read from there.
                 model.hot[user] = Hot(last=group.last, erased=group.last)
                 group.erased[user] = group.last
                 group.requests[:] = [each for each in group.requests if each[1] != user]

@@ -101,14 +101,14 @@ class Ledger(ABC):
         """Return what is done when a group is on disk. Call it inside `writer.group()`, and await it outside."""
         future: asyncio.Future[None] = self._loop.create_future()
 
-        def told(error: BaseException | None) -> None:
+        def report(error: BaseException | None) -> None:
             if not future.done():
                 if error is None:
                     future.set_result(None)
                 else:
                     future.set_exception(unavailable(f"the log cannot be written: {error}"))
 
-        group.told.append(told)
+        group.callbacks.append(report)
         return future
 
     async def settled(self) -> None:
@@ -132,15 +132,15 @@ class Ledger(ABC):
             log.error("commit failed", extra={"detail": str(error)})
             if group.epoch == self.writer.epoch:
                 self._start_anew(error)
-        for told in group.told:
-            told(error)
+        for callback in group.callbacks:
+            callback(error)
 
     def _start_anew(self, error: BaseException) -> None:
         """Throw memory away: it is ahead of the log by records that were lost."""
         lost = self.writer.void()
         self._is_stale = True
-        for told in lost:
-            told(error)
+        for callback in lost:
+            callback(error)
 
     def refresh(self) -> None:
         """Read the log if memory does not agree with it; raise the problem if it cannot be read."""

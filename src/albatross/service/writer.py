@@ -1,8 +1,8 @@
 """Group commit: one thread writes what has gathered while the last group was being written.
 
-The event loop appends records to the open group and is told when they are on disk; answers leave only then. Nothing is
-appended to a group that is being written: the loop appends, and the writer takes the group, under one lock. Without it
-a record could join a group that is being written, and be acknowledged unwritten.
+The event loop appends records to the open group, and callbacks say when they are on disk; answers leave only then.
+Nothing is appended to a group that is being written: the loop appends, and the writer takes the group, under one lock.
+Without it a record could join a group that is being written, and be acknowledged unwritten.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from albatross.service.events import Decision, Happening, Outcome
 
-Told = Callable[[BaseException | None], None]  # called when a group is on disk, or with what prevented it
+Callback = Callable[[BaseException | None], None]  # called when a group is on disk, or with what prevented it
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Group:
     erased: dict[bytes, int] = field(default_factory=dict)  # users, and the numbers up to which their records go
     n_erased: dict[bytes, int] = field(default_factory=dict)  # how many records went, once the group is on disk
     epoch: int = 0  # of the memory that these records rest on
-    told: list[Told] = field(default_factory=list)
+    callbacks: list[Callback] = field(default_factory=list)
 
     def tally(self, model: int, hour: int, what: str, label: str, value: float = 0.0) -> None:
         """Count something of an hour, and add up its values."""
@@ -59,7 +59,7 @@ class Group:
     @property
     def is_empty(self) -> bool:
         """Whether nobody waits for it and there is nothing to write."""
-        return not (self.told or self.events or self.snapshots or self.requests or self.opened or self.closed)
+        return not (self.callbacks or self.events or self.snapshots or self.requests or self.opened or self.closed)
 
 
 class CanWrite(Protocol):
@@ -90,12 +90,12 @@ class Writer:
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Append to the open group. It is written soon after this ends; `told` callbacks are then called."""
+        """Append to the open group. It is written soon after this ends; its callbacks are then called."""
         with self._work:
             yield self._open
             self._work.notify_all()
 
-    def void(self) -> list[Told]:
+    def void(self) -> list[Callback]:
         """Take the open group away unwritten, and begin anew with the next epoch.
 
         Waits for a group that is being written: whoever reads the log next sees it whole or not at all.
@@ -104,7 +104,7 @@ class Writer:
             while self._is_writing:
                 self._work.wait()
             group, self._open, self._lost = self._open, Group(epoch=self._open.epoch + 1), None
-            return group.told
+            return group.callbacks
 
     @property
     def epoch(self) -> int:

@@ -15,7 +15,7 @@ from albatross.store.results import Stored
 
 _CHANGE = (
     "rows of a cluster are the contexts, centred and whitened, with fresh noise from the residuals, because centroids "
-    "never change and cannot be told from biases; and the data are Yahoo!'s only if set2.test.txt is given with --data"
+    "never change, as biases do not; and the data are Yahoo!'s only if set2.test.txt is given with --data"
 )
 _OTHER_DATA = "the data are not Yahoo!'s"
 _MODES = {
