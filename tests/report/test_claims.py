@@ -13,7 +13,7 @@ import small_results
 
 from albatross.experiments import PANELS
 from albatross.report import claims
-from albatross.report.claims import measuring
+from albatross.report.claims import ball, finite, measuring, norm
 from albatross.report.claims.engine import CHANGED, FAILS, HOLDS, MISSING, PAPERS, Measured, Reading, question
 from albatross.store.results import Stored
 
@@ -205,6 +205,7 @@ OTHERWISE = [
     ("improves", "c", "SELECT * REPLACE (20 - norm_bound AS norm_bound) FROM curves", FAILS),
     ("converges", "c", "SELECT * REPLACE (norm_bound + epoch AS norm_bound) FROM curves", FAILS),
     ("upper-bound", "c", "SELECT * REPLACE (0.01 AS norm_bound) FROM curves", FAILS),
+    ("upper-bound", "c", "SELECT * REPLACE (if(epoch = 8, 0.01, norm_bound) AS norm_bound) FROM curves", FAILS),
     ("users", "users", scaled("oful-plus", 0.5), FAILS),
     ("corral-grid", "a", scaled("corral", 0.5), FAILS),
     ("simple-bandit", "simple", scaled("ucb", 0.1), FAILS),
@@ -337,6 +338,10 @@ def test_what_grows_linearly_is_linear_though_the_theorems_curve_is_flatter(resu
     assert found(results, claim).verdict == CHANGED
     small_results.change_table(results, "scaling", steeper(part, policy, 1.01))
     assert found(results, claim).verdict == FAILS
+
+
+def test_a_change_names_that_of_every_algorithm_that_was_measured(results):
+    assert all(change in found(results, "root-t").change for change in (norm.CHANGE, ball.CHANGE, finite.CHANGE))
 
 
 def test_what_a_theorem_counts_as_a_constant_does_not_count_against_its_rate(results):

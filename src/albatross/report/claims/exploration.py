@@ -154,8 +154,8 @@ def _gamma(stored: Stored, part: str, wanted: Range) -> list[Measured]:
     place="Section 4.2, discussion",
     quantity="exponent of gamma in the regret",
     criterion="higher: below 0, but at least -4.65, the exponent of Theorem 2 and Corollary 1",
-    take_away="A missed coordinate costs at most gamma^2 per round: over 25^i rounds with 2^-i = gamma that is "
-    "gamma^-2.65.",
+    take_away="Where theta* has norm 1, a missed coordinate costs at most gamma^2 per round: over 25^i rounds with "
+    "2^-i = gamma that is gamma^-2.65.",
 )
 def gamma_exponent(stored: Stored) -> list[Reading]:
     if "theorems" not in stored:

@@ -8,7 +8,7 @@ from albatross.report.claims.engine import Measured, Reading, question, statemen
 from albatross.report.claims.measuring import ABOVE_1, at_most, proportion, ratio, regret_ratios
 from albatross.store.results import Stored
 
-_CHANGE = "rewards are divided by b(delta), as features are, and widths have the size of the noise so scaled"
+CHANGE = "rewards are divided by b(delta), as features are, and widths have the size of the noise so scaled"
 
 
 def _gain(stored: Stored, inner: str, reading: str = "") -> list[Measured]:
@@ -53,7 +53,7 @@ def _late(stored: Stored, policy: str) -> np.ndarray:
 )
 def finite_arms(stored: Stored) -> list[Reading]:
     return [
-        Reading("default", _near_oracle(stored, "suplinrel", late=True), _CHANGE),
+        Reading("default", _near_oracle(stored, "suplinrel", late=True), CHANGE),
         Reading("Algorithm 3 to the letter", _near_oracle(stored, "suplinrel", "-literal", late=True)),
     ]
 
@@ -66,7 +66,7 @@ def finite_arms(stored: Stored) -> list[Reading]:
 )
 def finite_gain(stored: Stored) -> list[Reading]:
     return [
-        Reading("default", _gain(stored, "suplinrel"), _CHANGE),
+        Reading("default", _gain(stored, "suplinrel"), CHANGE),
         Reading("Algorithm 3 to the letter", _gain(stored, "suplinrel", "-literal")),
     ]
 

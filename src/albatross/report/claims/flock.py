@@ -49,7 +49,7 @@ def flock_alone(stored: Stored) -> list[Reading]:
     "Newcomers cost a third of what they cost alone.",
     panels=_PANEL,
     quantity="regret of the first visits in a flock / of one Albatross per user",
-    criterion="at most 0.35",
+    criterion="a third, rounded up",
     take_away="Most users of a real site are newcomers, and what the others taught serves them at once.",
 )
 def flock_newcomers(stored: Stored) -> list[Reading]:

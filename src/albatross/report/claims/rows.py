@@ -188,7 +188,8 @@ _OVER_NORM = ("h", "norm_bound / norm", "epoch")
     quote="We observe that within 6 epochs the estimate stabilizes",
     place="Section 6.2, panel h",
     quantity="what the estimate moves after six epochs, in %",
-    criterion="stable: at most 2 % of all that it moves, on the scale of its fall from 25, and 10 % on its own scale",
+    criterion="stable: at most 2 % of all that it moves, on the scale of its fall from 25, and 10 % on its own scale. "
+    "The paper does not say how many epochs follow",
     take_away="Next to a fall from 25 every later change looks small, so the estimate is judged on its own scale, too.",
 )
 def settles(stored: Stored) -> list[Reading]:

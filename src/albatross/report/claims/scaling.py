@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from albatross.report.claims import ball, norm
+from albatross.report.claims import ball, finite, norm
 from albatross.report.claims.engine import Measured, Reading, question, statement
 from albatross.report.claims.measuring import ABOVE_1, at_most, exact, ratio, slope
 from albatross.report.claims.rivals import switching
@@ -170,7 +170,7 @@ def oful_with_dim(stored: Stored) -> list[Reading]:
     proviso="T_1 and T_0 as the theorems require: see theorem-conditions among our questions",
     quantity="exponent of T in the regret",
     criterion="at most the exponent of the theorem's own curve",
-    take_away="The theorems' own curves are a little steeper than one half on log axes, because of their logarithms.",
+    take_away="The theorems' own curves are steeper than one half on log axes, because of their logarithms.",
 )
 def root_t(stored: Stored) -> list[Reading]:
     found = [
@@ -178,7 +178,7 @@ def root_t(stored: Stored) -> list[Reading]:
         *_below_theorem(stored, "rounds-ball", "alb-dim", "ALB-Dim", 2),
         *_below_theorem(stored, "rounds-nested", "alb-dim-suplinrel", "ALB-Dim, finitely many arms", 3),
     ]
-    return [Reading("default", found, f"{norm.CHANGE}; {ball.CHANGE}")]
+    return [Reading("default", found, f"{norm.CHANGE}; {ball.CHANGE}; {finite.CHANGE}")]
 
 
 # ------------------------------------------------------------------------------------------------ questions of ours

@@ -227,9 +227,9 @@ def start_error(stored: Stored) -> list[Reading]:
 
 
 @question(
-    "The sets and widths that the documentation proves hold as often as proved.",
+    "The sets that the documentation proves hold as often as proved.",
     panels=PANEL,
-    quantity="% of trials or draws in which they hold",
+    quantity="% of trials in which they hold",
     criterion="theta* in the set with 1 - delta_i, all b_i at least the norm with 1 - 2 delta_1",
     take_away="Theorem A holds for every rule that chooses arms, and its radius is a small part of Appendix A's.",
 )
