@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 import small_results
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from PIL import Image
 
 from albatross.report.figures import panels, style
@@ -51,6 +53,28 @@ def test_missed_coordinates_are_drawn_on_a_scale_of_their_own(folder):
     _, missed, false = panels.plots(Stored(folder), "f")
     highest = [max(max(trace["y"]) for trace in plot.data) for plot in (missed, false)]
     assert highest[0] <= 20 < highest[1]  # of 20 that matter, and of hundreds that do not
+
+
+@pytest.mark.parametrize("panel", [*panels.DRAWINGS])
+def test_no_title_legend_or_text_runs_out_of_its_figure(results, panel):
+    content = panels._content(Stored(results), panel)
+    if panel == "nested":  # the longest title
+        models = [[20, dim] for dim in 7 * [5] + 2 * [10] + [20]]
+        content = content._replace(
+            policies={name: {**each, "models": models} for name, each in content.policies.items()}
+        )
+
+    def laid_out():
+        figure = panels.DRAWINGS[panel].draw(content)
+        FigureCanvasAgg(figure).draw()
+        return figure
+
+    figure = style.styled(laid_out)
+    shown = [each for axes in figure.axes for each in (axes.title, axes._left_title, axes.xaxis.label, *axes.texts)]
+    shown += [legend for place in (figure, *figure.axes) for legend in place.findobj(Legend)]
+    for each in shown:
+        box = each.get_window_extent()
+        assert box.width == 0 or (box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1)
 
 
 def test_figures_that_are_up_to_date_are_not_drawn_again(folder):

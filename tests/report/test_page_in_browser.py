@@ -17,6 +17,27 @@ DOCS = ROOT / "docs" / "_build" / "html" / "index.html"
 PAGES = ["report", *["docs"] * DOCS.is_file()]
 
 
+# Of lines with the page, and of the words of buttons with their ground, as WCAG defines it.
+LEAST_CONTRAST = """(() => {
+  const light = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).map((each) => each / 255)
+    .map((each) => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, each, i) => sum + [0.2126, 0.7152, 0.0722][i] * each, 0);
+  const contrast = (one, other) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const page = getComputedStyle(document.body).backgroundColor;
+  const lines = [...document.querySelectorAll("path.js-line")]
+    .filter((each) => parseFloat(getComputedStyle(each).strokeWidth) > 0);
+  const buttons = [...document.querySelectorAll(".updatemenu-button")];
+  return Math.min(
+    ...lines.map((each) => contrast(getComputedStyle(each).stroke, page)),
+    ...buttons.map((each) => contrast(
+      getComputedStyle(each.querySelector("text")).fill, getComputedStyle(each.querySelector("rect")).fill)),
+  );
+})()"""
+
+
 @pytest.fixture(scope="module")
 def browser():
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -61,6 +82,6 @@ def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(opened):
         assert page.locator(drawn).count() == drawings.count()
         assert drawings.first.bounding_box()["y"] < 900  # on the first screen
         page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(200)
+        page.wait_for_function(f"{LEAST_CONTRAST} >= 3", timeout=120_000)  # it draws everything again
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert wrong == []

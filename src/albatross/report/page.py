@@ -40,13 +40,13 @@ CAPTIONS = {
     "ablation, ours, never takes back a coordinate that it has dropped.",
     "g": "Clusters of rated rows are arms. Cumulative reward, as in the paper, here also of OFUL+ given 25 and given "
     "the norm. The first reading has a true model behind it; the other two are ill-posed and stand beside it for "
-    "comparison.",
+    "comparison. The band is ALB-Norm's: draws differ more than policies.",
     "h": "ALB-Norm's estimate of the norm, from a first bound of 25 on, and the norm itself. Every draw has its own "
     "columns and clusters.",
     "simple": "Beyond the paper's figure: its Remark 3. Contexts say nothing about rewards. ALB-Norm does not know it, "
     "UCB ignores them. The remark's proviso is K > d.",
     "nested": "Beyond the paper's figure: finitely many arms, and maps of 5, 10 and 20 features of which the smallest "
-    "is enough. Solid: SupLinRel, dashed: SupLinUCB, dotted: LinUCB; long dashes: Algorithm 3 to the letter.",
+    "is enough. Dashed: Algorithm 3 to the letter.",
     "users": "Beyond the paper's figure: the motivating example. Every user has a bandit of their own. OFUL+ and OSOM "
     "are given one bound that fits all users; ALB-Norm looks for each user's own.",
     "flock": "Beyond the paper's figure: users who learn from each other. A flock and one Albatross per user are given "

@@ -19,6 +19,10 @@ class Content(NamedTuple):
     trials: int
     rows: Mapping[str, np.ndarray]  # the columns of its table
 
+    def only(self, chosen: np.ndarray) -> Content:
+        """Return the same with some of the rows."""
+        return self._replace(rows={name: column[chosen] for name, column in self.rows.items()})
+
 
 class Drawing(NamedTuple):
     """How a panel is shown to a reader. None of this is needed to run it."""

@@ -132,7 +132,7 @@ def flock_plots(content: Content) -> list[plots.Plot]:
     found = [plots.Plot("What a newcomer costs", lines, plots.layout(*axes, hovermode="x"))]
 
     names = families(content)[::-1]
-    words = [FAMILIES[name].replace("\n", " ") for name in names]
+    words = [FAMILIES[name].replace("\n", "<br>") for name in names]
     shares: list[dict[str, Any]] = []
     for policy in ("flock", "shared", "hier-ts"):
         values = []
@@ -152,7 +152,8 @@ def flock_plots(content: Content) -> list[plots.Plot]:
     shares.append({**line, "line": {"color": alone.colour, "width": 2}})
     every = [value for trace in shares for value in trace["x"]]
     x = plots.log_axis("regret / alone", every)  # a longer title does not fit beside the names
-    found.append(plots.Plot("Whom it helps", shares, plots.layout(x, plots.axis(""))))
+    y = plots.axis("", tickfont={"size": 10})
+    found.append(plots.Plot("Whom it helps", shares, plots.layout(x, y, height=430)))
 
     norms, norms_found, kinds = readers(content)
     who: list[dict[str, Any]] = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -69,8 +71,7 @@ def reading_plots(content: Content) -> list[plots.Plot]:
     """The same on the page."""
     found = []
     for title, looks in _PLOTS.items():
-        chosen = np.isin(content.rows["policy"], list(looks))
-        here = content._replace(rows={name: column[chosen] for name, column in content.rows.items()})
+        here = content.only(np.isin(content.rows["policy"], list(looks)))
         found += [plot._replace(title=f"Cumulative regret: {title}") for plot in regret_plots(here, looks)]
     return found
 
@@ -80,12 +81,17 @@ def _reading(policy: str) -> str:
     return READINGS[policy.removeprefix("alb-norm")]
 
 
+def _by_norm(rows: Mapping[str, np.ndarray]) -> dict[float, str]:
+    """Colours, the same in print and on the page."""
+    return dict(zip(np.unique(rows["theta_norm"]).tolist(), style.SERIES, strict=False))
+
+
 def draw_estimates(content: Content) -> Figure:
     """Draw b_i against i: the default, and the two readings that do not reproduce the paper."""
     rows = content.rows
     figure, axes = style.new_figure(len(READINGS), height=3.5)
     places = {f"alb-norm{reading}": each for reading, each in zip(READINGS, axes, strict=True)}
-    colours = dict(zip(np.unique(rows["theta_norm"]).tolist(), (style.BLUE, style.RED), strict=False))
+    colours = _by_norm(rows)
     for (policy, norm), chosen in groups(rows, "policy", "theta_norm").items():
         bounds, place, colour = matrix(rows, chosen, "trial", "epoch", "norm_bound"), places[policy], colours[norm]
         epochs = np.arange(1, bounds.shape[1] + 1)
@@ -104,10 +110,9 @@ def estimate_plots(content: Content) -> list[plots.Plot]:
     """Return plots of the estimates of the norm by epoch, one per reading."""
     rows = content.rows
     found: dict[str, list[dict[str, object]]] = {}
-    norms = np.unique(rows["theta_norm"]).tolist()
+    colours = _by_norm(rows)
     for (policy, norm), chosen in groups(rows, "policy", "theta_norm").items():
-        colour = style.SERIES[norms.index(norm) % len(style.SERIES)]
-        values = matrix(rows, chosen, "trial", "epoch", "norm_bound")
+        colour, values = colours[norm], matrix(rows, chosen, "trial", "epoch", "norm_bound")
         epochs = np.arange(1, values.shape[1] + 1)
         traces = found.setdefault(policy, [])
         traces += plots.band(epochs, values, name=f"estimates, norm {norm:g}", colour=colour, markers=True)

@@ -70,6 +70,11 @@ def _rewards(rows: Rows, source: str, mode: str) -> tuple[np.ndarray, dict[str, 
     return rounds, {policy: np.array(values) for policy, values in rewards.items()}
 
 
+def _with_band(policy: str, values: np.ndarray) -> np.ndarray:
+    """Only ALB-Norm has a band: draws differ more than policies, and the bands of all would hide the lines."""
+    return values if policy == "alb-norm" else values.mean(axis=0, keepdims=True)
+
+
 def _grid_of_plots(
     content: Content, height: float, draw: Callable[[Axes, str, str], None]
 ) -> tuple[Figure, list[Axes]]:
@@ -89,7 +94,7 @@ def draw_rewards(content: Content) -> Figure:
     def draw(place: Axes, source: str, mode: str) -> None:
         rounds, rewards = _rewards(content.rows, source, mode)
         for policy, values in rewards.items():
-            style.draw_policy(place, rounds, values, LOOKS[policy])
+            style.draw_policy(place, rounds, _with_band(policy, values), LOOKS[policy])
         place.set_xlim(0, rounds[-1])
         place.set_ylim(bottom=0)
         place.set_xlabel("round")
@@ -99,7 +104,7 @@ def draw_rewards(content: Content) -> Figure:
 
     figure, axes = _grid_of_plots(content, 3.3, draw)
     handles, labels = axes[0].get_legend_handles_labels()
-    title = f"mean of {content.trials} draws, band: one sd" if content.trials > 1 else "one draw"
+    title = f"mean of {content.trials} draws, band: one sd of ALB-Norm" if content.trials > 1 else "one draw"
     figure.legend(handles, labels, loc="outside lower center", ncols=5, title=title)
     return figure
 
@@ -113,7 +118,7 @@ def reward_plots(content: Content) -> list[plots.Plot]:
         data = [
             trace
             for policy, each in rewards.items()
-            for trace in plots.policy_band(rounds[kept], each[:, kept], _ON_PAGE[policy])
+            for trace in plots.policy_band(rounds[kept], _with_band(policy, each[:, kept]), _ON_PAGE[policy])
         ]
         x, y = plots.axis("round", rangemode="tozero"), plots.axis("cumulative reward", rangemode="tozero")
         found.append(plots.Plot(title, data, plots.layout(x, y, hovermode="x")))

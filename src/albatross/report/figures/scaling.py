@@ -17,6 +17,7 @@ from albatross.report.figures import plots, style
 from albatross.report.figures.drawing import Content, Drawing
 from albatross.report.figures.rows import by_policy
 from albatross.report.figures.style import Look
+from albatross.report.wording import short
 
 # Those who adapt, those who do not and those who need not have one colour each throughout.
 LOOKS = {
@@ -114,17 +115,16 @@ def _explain(axes: Axes, content: Content) -> None:
     lines += ["Dotted: what of a theorem's bound grows with T,\nscaled to meet the adaptive policy's last point."]
     lines += [f"AlbatrossDim plays no blocks: {settings['ball']['horizon_without_blocks']:,} rounds."]
     for problem, theorem in THEOREMS.items():
-        lines.append(f"\n{theorem} is proved for")
+        lines.append(f"\n{theorem} asks for")
         for each in conditions(problem, settings[problem]):
             lines.append(f"  {'✓' if each.holds else '✗'} {each.statement}\n       {_versus(each)}")
     axes.axis("off")
     axes.set_title("How to read this")
-    axes.text(0.0, 0.99, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, linespacing=1.35)
+    axes.text(0.0, 0.99, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=7.2, linespacing=1.3)
 
 
 def _versus(condition: Condition) -> str:
-    given, needed = (f"{x:,.0f}" if x < 1e6 else f"{x:.1e}" for x in (condition.given, condition.needed))
-    return f"{given}, needs {needed}"
+    return f"{short(condition.given)}, needs {short(condition.needed)}"
 
 
 def draw(content: Content) -> Figure:

@@ -24,8 +24,7 @@ LOOKS = {
 def _sizes(content: Content) -> Iterator[tuple[str, Content]]:
     """The results at each size."""
     for (n_arms, dim), chosen in groups(content.rows, "n_arms", "dim").items():
-        rows = {name: column[chosen] for name, column in content.rows.items()}
-        yield f"K = {n_arms}, d = {dim}", content._replace(rows=rows)
+        yield f"K = {n_arms}, d = {dim}", content.only(chosen)
 
 
 def draw(content: Content) -> Figure:

@@ -17,7 +17,7 @@ from albatross.store.files import replacing
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 RED, BLUE, GREEN, PINK, ORANGE, SKY = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
-WINE, GREY, SILVER = "#882255", "#8a8a8a", "#999999"
+WINE, VIOLET, GREY, SILVER = "#882255", "#332288", "#8a8a8a", "#999999"
 SERIES = (RED, BLUE, GREEN, PINK, ORANGE, SKY)
 COLOURS = {
     "alb-norm": RED,
@@ -27,10 +27,11 @@ COLOURS = {
     "lints": PINK,
     "greedy": ORANGE,
     "osom": SKY,
+    "osom-scaled": VIOLET,
     "albatross": WINE,
     "uniform": "#000000",
 }
-_OTHER_COLOURS = ("#332288", "#661100", "#AA4499", "#117733", "#44AA99")
+_OTHER_COLOURS = (VIOLET, "#661100", "#AA4499", "#117733", "#44AA99")
 
 
 class Look(NamedTuple):
@@ -117,10 +118,13 @@ def draw_regret(axes: Axes, rounds: np.ndarray, curves: Mapping[str, np.ndarray]
     axes.set_ylim(bottom=0)
 
 
+def about_band(trials: int) -> str:
+    return f"mean of {trials} trials, band: one sd" if trials > 1 else "one trial"
+
+
 def explain_band(axes: Axes, trials: int, **legend: Any) -> None:
     """Draw the legend, with a title that explains the bands."""
-    title = f"mean of {trials} trials, band: one sd" if trials > 1 else "one trial"
-    axes.legend(title=title, title_fontsize=8, alignment="left", **legend)
+    axes.legend(title=about_band(trials), title_fontsize=8, alignment="left", **legend)
 
 
 def styled(draw: Callable[[], Figure]) -> Figure:

@@ -24,6 +24,9 @@ LOOKS = {
 }
 
 
+_LINES = "the norm, the edge of the set, or the share that is promised or allowed"
+
+
 class View(NamedTuple):
     """One plot: values of a part, or in what share of the draws they exceed 1."""
 
@@ -97,13 +100,13 @@ def curves(content: Content, view: View) -> dict[str, tuple[np.ndarray, np.ndarr
 
 def draw(content: Content) -> Figure:
     """All plots for print."""
-    figure, cells = style.new_figure(4, rows=3, widths=(0.82,) * 4, height=9.6)
+    figure, cells = style.new_figure(4, rows=3, widths=(0.82,) * 4, height=10.2)
     for axes, view in zip(cells, views(content), strict=True):
         found = curves(content, view)
         for name, (x, values) in found.items():
             style.draw_policy(axes, x, values, LOOKS[name], marker="o")
         if view.line is not None:
-            axes.axhline(view.line, color="#333333", linestyle=":", linewidth=1.2, label=view.line_name)
+            axes.axhline(view.line, color="#333333", linestyle=":", linewidth=1.2, label=_LINES)
         if view.log:
             axes.set_xscale("log")
             axes.set_yscale("log")
@@ -111,10 +114,13 @@ def draw(content: Content) -> Figure:
             at = np.unique(np.concatenate([np.empty(0), *(x for x, _ in found.values())]))
             axes.set_xticks(at, [plots.in_words(float(f"{each:.3g}")) for each in at])
             axes.minorticks_off()
-        axes.margins(y=0.4)  # room for the legend
+        if view.exceeding:
+            axes.set_ylim(-0.05, 1.05)
         axes.set(xlabel=view.x, ylabel=view.y)
         axes.set_title(view.title, fontsize=9)
-        axes.legend()
+    named = dict(pair[::-1] for axes in cells for pair in zip(*axes.get_legend_handles_labels(), strict=True))
+    title = f"{style.about_band(content.trials)}; shares are of more draws"
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=5, title=title)
     return figure
 
 
