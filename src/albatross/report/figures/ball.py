@@ -67,6 +67,9 @@ def draw_regret(content: Content) -> Figure:
     return figure
 
 
+_COLOURS = style.BLUE, style.RED  # of panel (f), in print and on the page
+
+
 def _truth(rows: Mapping[str, np.ndarray]) -> int:
     """Return the number of coordinates that matter."""
     return int((rows["support_size"] - rows["false"] + rows["missed"])[0])
@@ -79,7 +82,7 @@ def draw_refinement(content: Content) -> Figure:
     truth = _truth(rows)
     of_dims = groups(rows, "policy", "dim")
     dims = [dim for policy, dim in of_dims if policy == "alb-dim"]
-    for dim, colour in zip(dims, (style.BLUE, style.RED), strict=False):
+    for dim, colour in zip(dims, _COLOURS, strict=False):
         chosen, ablation = of_dims["alb-dim", dim], of_dims["monotone", dim]
         found = {name: matrix(rows, chosen, "trial", "phase", name) for name in ("support_size", "missed", "false")}
         phases = np.arange(found["missed"].shape[1])
@@ -116,8 +119,9 @@ def refinement_plots(content: Content) -> list[plots.Plot]:
     missed: list[dict[str, Any]] = []
     false: list[dict[str, Any]] = []
     of_dims = groups(rows, "policy", "dim")
-    for position, dim in enumerate(dim for policy, dim in of_dims if policy == "alb-dim"):
-        look: dict[str, Any] = {"colour": style.SERIES[position % len(style.SERIES)], "markers": True}
+    dims = [dim for policy, dim in of_dims if policy == "alb-dim"]
+    for dim, colour in zip(dims, _COLOURS, strict=False):
+        look: dict[str, Any] = {"colour": colour, "markers": True}
         for policy, column, target, what, dash in (
             ("alb-dim", "support_size", sizes, "", "solid"),
             ("alb-dim", "missed", missed, "", "solid"),

@@ -83,7 +83,7 @@ def _reading(policy: str) -> str:
 
 def _by_norm(rows: Mapping[str, np.ndarray]) -> dict[float, str]:
     """Colours, the same in print and on the page."""
-    return dict(zip(np.unique(rows["theta_norm"]).tolist(), style.SERIES, strict=False))
+    return dict(zip(np.unique(rows["theta_norm"]).tolist(), (style.BLUE, style.RED), strict=False))
 
 
 def draw_estimates(content: Content) -> Figure:

@@ -18,7 +18,6 @@ from albatross.store.files import replacing
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 RED, BLUE, GREEN, PINK, ORANGE, SKY = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 WINE, VIOLET, GREY, SILVER = "#882255", "#332288", "#8a8a8a", "#999999"
-SERIES = (RED, BLUE, GREEN, PINK, ORANGE, SKY)
 COLOURS = {
     "alb-norm": RED,
     "oful-plus": BLUE,
