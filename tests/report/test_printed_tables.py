@@ -8,7 +8,8 @@ import small_results
 from rich.console import Console
 
 from albatross.report.claims import measured
-from albatross.report.tables import plain_table, print_claims
+from albatross.report.figures import theorems
+from albatross.report.tables import plain_table, policy_rows, print_claims
 from albatross.store.results import Stored
 
 
@@ -41,3 +42,15 @@ def test_without_results_nothing_is_printed(tmp_path):
     written = io.StringIO()
     print_claims(Console(file=written), measured(Stored(tmp_path)))
     assert written.getvalue() == ""
+
+
+def test_final_numbers_keep_three_digits_and_their_rows_have_names(tmp_path):
+    small_results.write_panel(tmp_path, "theorems")
+    summary = Stored(tmp_path).summaries["theorems"]
+    _, rows = policy_rows(summary)
+    estimates = [row for row in rows if row[0] == "to the letter: estimate of the norm"]
+    entries = [
+        each for each in summary["policies"].values() if (each["policy"], each["part"]) == ("letter", "norm-bound")
+    ]
+    assert [float(row[1]) for row in estimates] == [float(f"{each['final_mean']:.3g}") for each in entries]
+    assert {each["part"] for each in summary["policies"].values()} <= set(theorems._PARTS)

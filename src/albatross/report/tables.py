@@ -11,7 +11,7 @@ from rich.table import Table
 
 from albatross.report.claims.engine import CHANGED, FAILS, HOLDS, MISSING, OURS, PAPERS, Result
 from albatross.report.figures import panels
-from albatross.report.wording import short, wanted
+from albatross.report.wording import counted, short, wanted
 
 
 def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -26,11 +26,11 @@ def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     headings += [*["slope"] * sloped, *["over epochs"] * any(epochs)]
     rows = []
     for entry, values in zip(entries, epochs, strict=True):
-        cells = [panels.label(panel, entry), f"{entry['final_mean']:,.0f}"]
-        cells += [f"{entry['final_sd']:,.0f}"] * several
-        cells += [f"{entry['per_user'][kind]:,.0f}" for kind in kinds]
+        cells = [panels.label(panel, entry), counted(entry["final_mean"])]
+        cells += [counted(entry["final_sd"])] * several
+        cells += [counted(entry["per_user"][kind]) for kind in kinds]
         cells += [f"{entry['slope']['mean']:z.2f}" if "slope" in entry else ""] * sloped
-        cells += ["  ".join(f"{value:.3g}" for value in values)] * any(epochs)
+        cells += ["  ".join(map(short, values))] * any(epochs)
         rows.append(cells)
     return headings, rows
 

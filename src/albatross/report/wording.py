@@ -16,6 +16,15 @@ def short(value: float) -> str:
     return f"{value:.3g}".replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
 
 
+def counted(value: float) -> str:
+    """Format a final number: whole from a thousand on, with three digits below.
+
+    >>> counted(4_285_610.2), counted(0.7989), counted(3.814e20)
+    ('4,285,610', '0.799', '3.81e20')
+    """
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else short(value)
+
+
 def wanted(limits: tuple[float, float]) -> str:
     """Format a range.
 

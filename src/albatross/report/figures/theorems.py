@@ -27,6 +27,27 @@ LOOKS = {
 _LINES = "the norm, the edge of the set, or the share that is promised or allowed"
 
 
+_PARTS = {  # in the table of final numbers
+    "norm-bound": "estimate of the norm",
+    "set": "distance of theta* in radii of the set",
+    "rounds": "regret after all rounds",
+    "arms": "regret, by K",
+    "dims": "regret, by d",
+    "bounds": "regret, by b_1",
+    "start-bound-pairs": "b_1 / norm, by pairs",
+    "start-error-pairs": "first error / its width, by pairs",
+    "start-bound-spreads": "b_1 / norm, by contexts",
+    "start-error-spreads": "first error / its width, by contexts",
+    "first-phase": "T_0, by d",
+    "lemma-2": "error / eps of Lemma 2, by d",
+    "remark-4": "error / (1/2) of Remark 4, by d",
+    "lemma-3": "error / (1/16) of Lemma 3, by d",
+    "gamma-all": "regret, by gamma",
+    "gamma-last": "regret of the last phase, by gamma",
+    "gamma-bound": "regret / bound of Theorem 2, by gamma",
+}
+
+
 class View(NamedTuple):
     """One plot: values of a part, or in what share of the draws they exceed 1."""
 
@@ -152,7 +173,7 @@ def part_plots(content: Content) -> list[plots.Plot]:
 DRAWINGS = {
     "theorems": Drawing(
         "the theorems where their conditions hold",
-        lambda entry: f"{LOOKS[entry['policy']].label}: {entry['part']}",
+        lambda entry: f"{LOOKS[entry['policy']].label}: {_PARTS[entry['part']]}",
         draw,
         part_plots,
         "value at the largest x",
