@@ -27,6 +27,7 @@ LOOKS = {
 _LINES = "the norm, the edge of the set, or the share that is promised or allowed"
 
 
+_SHARES = -0.05, 1.05  # the range of a plot of shares
 _PARTS = {  # in the table of final numbers
     "norm-bound": "estimate of the norm",
     "set": "distance of theta* in radii of the set",
@@ -136,7 +137,7 @@ def draw(content: Content) -> Figure:
             axes.set_xticks(at, [plots.in_words(float(f"{each:.3g}")) for each in at])
             axes.minorticks_off()
         if view.exceeding:
-            axes.set_ylim(-0.05, 1.05)
+            axes.set_ylim(_SHARES)
         axes.set(xlabel=view.x, ylabel=view.y)
         axes.set_title(view.title, fontsize=9)
     named = dict(pair[::-1] for axes in cells for pair in zip(*axes.get_legend_handles_labels(), strict=True))
@@ -164,7 +165,7 @@ def part_plots(content: Content) -> list[plots.Plot]:
         both = (
             (plots.log_axis(view.x, xs), plots.log_axis(view.y, ys))
             if view.log
-            else (plots.axis(view.x), plots.axis(view.y))
+            else (plots.axis(view.x), plots.axis(view.y, **{"range": list(_SHARES)} if view.exceeding else {}))
         )
         found.append(plots.Plot(view.title, data, plots.layout(*both)))
     return found
