@@ -103,7 +103,9 @@ class FlockCrowd:
 
     def make_room_for(self, slots: np.ndarray) -> None:
         """Make sure that there is room for one more event of each of these users."""
-        memory, (users, events) = self.state.memory, np.unique(slots, return_counts=True)
+        # For one event, sorting would cost more than learning from it.
+        one = slots, np.ones(1, np.int64)
+        memory, (users, events) = self.state.memory, one if slots.size == 1 else np.unique(slots, return_counts=True)
         listed = memory.place[users] < 0
         room = LIST - memory.plays[users[listed]]
         self.make_room(events=int(np.minimum(events[listed], room).sum()), triangles=int((events[listed] > room).sum()))
