@@ -181,7 +181,7 @@ BAD = {
     "too few bytes": ({"arms": ["a"], "features_b64": ""}, "/features_b64", "has 0 bytes"),
     "an unknown feature": ({"arms": {"a": {"colour": 1}}}, "/arms/a", "colour"),
     "a name of 300 bytes": ({"arms": {"ä" * 150: {}}}, "/arms", "at most 256 bytes"),
-    "a control character": ({"arms": {"a\n": {}}}, "/arms", "matching regex"),
+    "a control character": ({"arms": {"a\n": {}}}, "/arms", "a name must have no control characters"),
     "too many slots": ({"arms": {"a": {}}, "slots": 2}, "/slots", "as many eligible arms"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -51,6 +52,29 @@ def test_rewards_before_a_restart_count_for_the_next_look(flock):
         visit(flock, f"user {number}", rng)
     assert [event.content["rewards"] for event in looks(flock)] == [*before, 46]
     assert verify(flock.engine.store).wrong == []
+
+
+def test_rewards_during_a_look_count_for_the_next_one(flock, monkeypatch):
+    rng, looked = np.random.default_rng(0), flock.engine._looked
+    is_looking, may_end = threading.Event(), threading.Event()
+
+    def slowly(model, here):
+        is_looking.set()
+        assert may_end.wait(60)
+        return looked(model, here)
+
+    monkeypatch.setattr(flock.engine, "_looked", slowly)
+    for number in range(16):
+        visit(flock, f"user {number}", rng)
+    assert is_looking.wait(60)
+    for number in range(3):
+        visit(flock, f"user {number}", rng)
+    may_end.set()
+    assert [event.content["rewards"] for event in looks(flock)] == [16]
+    flock.restart()
+    visit(flock, "user 0", rng)
+    looks(flock)
+    assert flock.engine.models["news"].bandits.looks.rewards == 20
 
 
 def test_users_who_are_not_in_memory_are_heard(flock, monkeypatch):

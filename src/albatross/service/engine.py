@@ -278,7 +278,8 @@ class Engine(HotUsers):
                 model.bandits.looks.rewards, model.is_counted = model.bandits.looks.rewards + n, True
             if not model.bandits.look_is_due or model.changed > self.committed:  # arms, and the log has others
                 return
-            found = await slow(self._looked, model, set(model.hot))
+            counted = {"rewards": model.bandits.looks.rewards, "seen": self.seq}  # others may come meanwhile
+            found = await slow(self._looked, model, set(model.hot)) | counted
             if (model.changed, self.writer.epoch) == before:  # no arm came in between
                 await self.happen(model, lambda group, ticket: model.happen("population", found, group, ticket))
         except Exception as error:  # the next command tries again

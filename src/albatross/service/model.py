@@ -108,7 +108,8 @@ class Model:
         self.commands = 0
         self.rewarded, self.reward_sum = 0, 0.0  # since the start
         self.version, self.archived, self.changed = 1, False, first.seq
-        # The last look at the population; the last record when memory was empty; whether rewards in between count.
+        # The last record that a look at the population counted; the last one when memory was empty; whether rewards in
+        # between count.
         self.looked, self.began, self.is_counted = 0, 0, False
         for event in happenings[1:]:
             self.take(event)
@@ -161,7 +162,7 @@ class Model:
         if event.kind in ("arm", "retired", "population", "origin"):
             self.changed = event.seq
         if event.kind == "population":
-            self.looked = event.seq
+            self.looked = content["seen"]
         elif event.kind == "arm":
             self.retired.pop(content["slot"], None)
             self.arms[content["name"]] = content["features"]
