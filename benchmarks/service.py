@@ -2,8 +2,9 @@
 
 The server is a process of its own, with the real policies, 20 arms and 16 features; the load comes from this process,
 on the same machine. The yardstick is the same server without a log and without a policy: it checks keys, parses,
-encodes features, and answers as many bytes. A bare application that only parses and answers says what HTTP costs. Only
-CPU time and ratios within one run are worth reading on a machine that others use too.
+encodes features, and answers as many bytes. A second one has the policy and no log: it says what durability costs. A
+bare application that only parses and answers says what HTTP costs. Only CPU time and ratios within one run are worth
+reading on a machine that others use too.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Server:
 
 
 @contextmanager
-def running(policy: str, *, memory: str = "1 GiB") -> Iterator[Server]:
-    """A service with a model of this policy; "bare" and "same" are yardsticks."""
+def running(policy: str, *, memory: str = "1 GiB", logged: bool = True) -> Iterator[Server]:
+    """A service with a model of this policy; "bare", "same" and one that does not log are yardsticks."""
     from albatross.service.keys import new_key
     from albatross.service.sqlite import SQLiteStore
 
@@ -87,6 +88,8 @@ def running(policy: str, *, memory: str = "1 GiB") -> Iterator[Server]:
         store.close()
         if policy in YARDSTICKS:
             command = [sys.executable, __file__, "--stub", policy, str(port), place]
+        elif not logged:
+            command = [sys.executable, __file__, "--stub", "unlogged", str(port), place]
         else:
             command = [sys.executable, "-m", "albatross", "serve", place, "--port", str(port), "--memory", memory]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -116,12 +119,26 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def stub(kind: str, port: int, folder: Path) -> None:
-    """Serve answers of the usual size: "bare" HTTP and parsing, or the "same" server without a log and a policy."""
+    """Serve answers of the usual size.
+
+    "bare" HTTP and parsing; the "same" server without a log and a policy; or "unlogged", with a policy and without a
+    log.
+    """
     import uvicorn
 
+    from albatross.service import serving
+    from albatross.service.engine import Engine
     from albatross.service.http import Service
 
-    app: Any = bare if kind == "bare" else Service(NoEngine(folder))  # type: ignore[arg-type]
+    app: Any = bare
+    if kind == "unlogged":
+        store = serving.prepare(folder)
+        engine = Engine(store)
+        serving.declare(engine, serving.declared(folder))
+        store.write = lambda group: None  # type: ignore[method-assign]
+        app = Service(engine)
+    elif kind == "same":
+        app = Service(NoEngine(folder))  # type: ignore[arg-type]
     uvicorn.run(app, host="127.0.0.1", port=port, log_config=None, access_log=False, server_header=False)
 
 
@@ -322,6 +339,12 @@ async def measure(short: bool) -> bool:
         say({"bare": "HTTP and parsing alone", "same": "the same without log and policy"}[kind], yardsticks[kind])
     plain = yardsticks["same"]
     for policy in ("flock", "albatross"):
+        with running(policy, logged=False) as server:
+            bodies = Bodies(users)
+            await rank_and_reward(server, bodies, users)
+            without = await rank_and_reward(server, bodies, n)
+            say(f"{policy}, without log", without)
+            unlogged = sum(cost.seconds for cost in without)
         with running(policy) as server:
             bodies = Bodies(users)
             await rank_and_reward(server, bodies, 100)
@@ -337,6 +360,7 @@ async def measure(short: bool) -> bool:
             good &= ratio >= FLOOR
             print(f"  requests a second, to the same without log and policy: {ratio:.2f} (at least {FLOOR})")
             print(f"  CPU of the server, to the same without log and policy: {cpu[1] / cpu[0]:.2f}")
+            print(f"  requests a second, to the same without log: {unlogged / seconds[1]:.2f}")
             half = 1.0 / seconds[1]  # a pair is two requests
             p50, p99 = await latencies(server, bodies, half, 3.0 if short else 15.0)
             print(
