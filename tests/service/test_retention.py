@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import time
 from contextlib import closing, nullcontext
 
 import numpy as np
@@ -11,6 +13,7 @@ from serving_tests import NEWS, Served
 
 from albatross.datasets import read_log
 from albatross.service.exporting import export
+from albatross.service.retention import Retention
 from albatross.service.verifying import verify
 
 DAY = 86_400.0
@@ -179,3 +182,55 @@ def test_nothing_is_looked_through_twice(served, monkeypatch):
     delete_old(served)
     monkeypatch.setattr(served.engine.store, "users_of_closed", None)
     delete_old(served)
+
+
+def test_slots_after_a_deleted_one_are_not_exported_with_its_arm_as_eligible(served, tmp_path):
+    served.model(keep="20d", rewards={"wait": "20d"})
+    made = served.rank(slots=3, defer=True)["decisions"]
+    served.sweep(19 * DAY)
+    for place in (0, 2):  # the one between them expires
+        served.call("POST", f"/v1/decisions/{made[place]['id']}/activate", {})
+    served.sweep(4 * DAY)
+    assert delete_old(served) == 2
+    for place in (0, 2):
+        assert served.reward(made[place]["id"]) == (200, "learnt")
+    assert export(served.engine.store, "news", tmp_path / "log.csv") == 1
+    assert all(arm in (tmp_path / "log.csv").read_text() for arm in NEWS["arms"])  # of the first slot
+
+
+def test_waits_end_while_old_records_are_deleted(served, monkeypatch):
+    async def takes_hours(self):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Retention, "delete_old", takes_hours)
+    served.restart()
+    served.model()
+    served.decide()
+    time.sleep(1.5)  # the deletion has begun
+    served.now += DAY
+    end = time.monotonic() + 30.0
+    while count(served, "open") and time.monotonic() < end:
+        time.sleep(0.1)
+    assert count(served, "open") == 0
+
+
+def test_a_late_reward_that_comes_while_its_decision_is_deleted_keeps_its_number(served):
+    served.model(keep="10d", rewards={"wait": "1h"})
+    decision, came = served.decide(), []
+    served.sweep(50 * DAY)
+
+    def reward(statement):
+        if statement.startswith("BEGIN IMMEDIATE") and not came:
+            came.append(decision)
+            came.append(served.reward(decision))
+
+    async def watch():
+        await served.engine.from_log(lambda: served.engine.store._connection.set_trace_callback(reward))
+
+    served.run(watch())
+    delete_old(served)
+    assert came == [decision, (200, "late")]
+    last = served.engine.seq
+    served.restart()
+    assert served.engine.seq == last
+    assert not verify(served.engine.store).wrong

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Set
+from collections.abc import Awaitable, Callable, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -33,7 +33,7 @@ from albatross.service.writer import Group
 _REMEMBERED = 24 * 3_600_000  # milliseconds that answers are kept for requests with an id
 _SWEEP_EVERY, _SWEPT = 0.5, 500  # seconds between looks for decisions whose wait has ended, and how many at once
 _ENOUGH = 1_000  # users for a look at the population
-_FORGET_EVERY, _FORGOTTEN = 3_600.0, 500  # seconds between removals of what is old, and how much of it at once
+_DELETE_EVERY, _FORGOTTEN = 3_600.0, 500  # seconds between removals of what is old, and how many answers at once
 
 
 def _any(model: str) -> bool:
@@ -56,7 +56,8 @@ class Engine(HotUsers):
     async def start(self) -> None:
         """Start the writer, the loader and the clock."""
         await super().start()
-        self.spawn(self._sweep())
+        self.spawn(self._repeat(self.close_due, 0.0, "closing decisions failed"))
+        self.spawn(self._repeat(self._delete_old, _DELETE_EVERY, "deleting what is old failed"))  # may take hours
 
     async def stop(self) -> None:
         """Write what is there, and close the log."""
@@ -297,21 +298,22 @@ class Engine(HotUsers):
 
     # ----------------------------------------------------------------------------------------------- the clock
 
-    async def _sweep(self) -> None:
-        """Close decisions whose wait has ended, again and again."""
-        forget_at = 0.0
+    async def _repeat(self, work: Callable[[], Awaitable[None]], pause: float, failed: str) -> None:
+        """Do something again and again, with a pause after every success."""
         while True:
             await asyncio.sleep(_SWEEP_EVERY)
             try:
-                await self.close_due()
-                if time.monotonic() > forget_at:
-                    await self.forget_requests()
-                    await self._retention.delete_old()
-                    forget_at = time.monotonic() + _FORGET_EVERY
+                await work()
+                await asyncio.sleep(pause)
             except Problem as problem:
-                log.warning("closing decisions failed", extra={"detail": problem.detail})
+                log.warning(failed, extra={"detail": problem.detail})
             except Exception as error:  # the clock must go on
-                log.error("closing decisions failed", extra={"detail": str(error)})
+                log.error(failed, extra={"detail": str(error)})
+
+    async def _delete_old(self) -> None:
+        """Delete answers and records that are too old."""
+        await self.forget_requests()
+        await self._retention.delete_old()
 
     async def forget_requests(self) -> None:
         """Forget answers that are too old to be asked for again, a few at a time: commits and loads go first."""

@@ -19,6 +19,7 @@ from albatross.service.verifying import ranges
 from albatross.store.decision_log import LogWriter
 
 DRAWS = 10_000  # for the propensity of a policy that draws
+Offers = dict[tuple[int, int], tuple[list[str], np.ndarray]]  # arms and features, by request and slot
 
 
 def export(store: SQLiteStore, name: str, path: Path, progress: Callable[[int], None] = lambda _: None) -> int:
@@ -56,7 +57,7 @@ def _export_users(
 ) -> int:
     folds, identity, written = Refold(store, users), Identity(store.secret), 0
     unsettled: set[int] = set()  # decisions that were written: not imports, nor those without an offer
-    offers: dict[int, tuple[list[str], np.ndarray]] = {}  # of requests with several slots, by their first decision
+    offers: Offers = {}
     rows: dict[str, int] = {}  # of the arms of a request
     for event in store.events(0, users):
         progress(1)
@@ -93,17 +94,20 @@ def _export_users(
     return written
 
 
-def _offer(made: Decision, offers: dict[int, tuple[list[str], np.ndarray]]) -> tuple[list[str], np.ndarray] | None:
-    """Return the eligible arms of a decision; those of a later slot are what is left of the first one's."""
+def _offer(made: Decision, offers: Offers) -> tuple[list[str], np.ndarray] | None:
+    """Return the eligible arms of a decision; those of a later slot are what is left of the one before it.
+
+    They are not known where an earlier slot was too old to keep.
+    """
     if made.place == 0:
         if not made.offer:  # log_offers="chosen"
             return None
         offers.clear()  # the slots of a request follow each other
-        offers[made.group] = unpack_offer(made.offer)
-    offer = offers.get(made.group)
+        offers[made.group, 0] = unpack_offer(made.offer)
+    offer = offers.get((made.group, made.place))
     if offer is not None:
         left = [row for row, arm in enumerate(offer[0]) if arm != made.arm]
-        offers[made.group] = [offer[0][row] for row in left], offer[1][left]
+        offers[made.group, made.place + 1] = [offer[0][row] for row in left], offer[1][left]
     return offer
 
 

@@ -35,11 +35,11 @@ class Retention:
                 continue
             end = await users.from_log(store.number_at, users.now - int(_LATE * keep))
             since = await users.from_log(store.number_at, users.now - keep)
+            still_open = await users.from_log(store.first_open)  # what closes meanwhile is looked at next time
             for first in range(self._done.get(number, 0), end, _WINDOW):
                 last = min(first + _WINDOW, end)
                 for user in await users.from_log(store.users_of_closed, number, first, last):
                     await self._delete(number, user, since)
-            still_open = await users.from_log(store.first_open)
             self._done[number] = end if still_open is None else min(end, still_open)
 
     async def _delete(self, number: int, user: bytes, since: int) -> None:

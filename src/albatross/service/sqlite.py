@@ -236,15 +236,15 @@ class SQLiteStore:
         Covered is what was closed before the base. Commits wait meanwhile.
         """
         connection = self._connection
-        covered = connection.execute(
-            "SELECT made.seq FROM decisions AS made JOIN bases AS base USING (user) "
-            "WHERE user = ?1 AND made.seq < ?2 AND made.seq <= base.seq "
-            "AND NOT EXISTS (SELECT 1 FROM open WHERE decision = made.seq) "
-            "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE decision = made.seq AND seq > base.seq) LIMIT ?3",
-            (user, since, limit),
-        ).fetchall()
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN IMMEDIATE")  # a late reward that came after the search would go with its number
         try:
+            covered = connection.execute(
+                "SELECT made.seq FROM decisions AS made JOIN bases AS base USING (user) "
+                "WHERE user = ?1 AND made.seq < ?2 AND made.seq <= base.seq "
+                "AND NOT EXISTS (SELECT 1 FROM open WHERE decision = made.seq) "
+                "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE decision = made.seq AND seq > base.seq) LIMIT ?3",
+                (user, since, limit),
+            ).fetchall()
             tables = "decisions WHERE seq", "outcomes WHERE decision"
             gone = [connection.executemany(f"DELETE FROM {which} = ?", covered).rowcount for which in tables]
             self._miss(connection, sum(gone))
