@@ -18,7 +18,7 @@ from albatross import Agent, LogWriter, policies
 from albatross.datasets import read_log
 from albatross.environments import Logged
 from albatross.store import decision_log
-from albatross.store.decision_log import journal_of
+from albatross.store.decision_log import journal_of, write_table
 
 ARMS = ["art", "sport", "Zürich, 8|1", 'a "quoted" one']
 
@@ -283,6 +283,47 @@ log.close()
 """
     processes.run([sys.executable, "-c", code, str(tmp_path / "log.csv")], check=True)
     assert [row["decision"] for row in rows(tmp_path / "log.csv")] == ["parent's", "child's", "last"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_is_told_that_the_log_was_closed_elsewhere(tmp_path):
+    code = """
+import os, sys
+from albatross import LogWriter
+log = LogWriter(sys.argv[1])
+def decide(name):
+    log.write_decision(name, action="art", eligible=["art"], propensity=1.0)
+decide("parent's")
+wait, go = os.pipe()
+child = os.fork()
+if not child:
+    os.read(wait, 1)
+    try:
+        decide("child's")
+    except ValueError as error:
+        os._exit(7 if "log.csv.unfinished is gone: another process closed the log" in str(error) else 1)
+    os._exit(2)
+log.close()
+os.write(go, b"!")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert processes.run([sys.executable, "-c", code, str(tmp_path / "log.csv")]).returncode == 7
+
+
+def test_what_is_written_while_the_table_is_made_is_in_it(tmp_path, monkeypatch):
+    log = LogWriter(tmp_path / "log.csv")
+    decided(log, "first")
+    journal, made = journal_of(log.path), []
+
+    def write_late(source, target):  # as a forked process does
+        write_table(source, target)
+        if not made:
+            journal.write_bytes(journal.read_bytes() + journal.read_bytes().replace(b"first", b"late"))
+        made.append(target)
+
+    monkeypatch.setattr(decision_log, "write_table", write_late)
+    log.close()
+    assert [row["decision"] for row in rows(log.path)] == ["first", "late"]
 
 
 def test_csv_needs_no_library_and_parquet_says_which(tmp_path, monkeypatch):

@@ -62,9 +62,8 @@ class LogWriter:
     Until `close`, events are in a journal beside the file, which is called as the file with `.unfinished` at the end.
     It can be evaluated too. A program that stopped without `close` continues it with a new `LogWriter` of the same
     path. `close` writes a table with one row per decision; rewards that never came are empty. Parquet needs duckdb, of
-    the extra `lab`.
-
-    Rewards may come in any order. The first reward of a decision counts. `Agent.log` calls a writer for you.
+    the extra `lab`. Rewards may come in any order. The first reward of a decision counts. `Agent.log` calls a writer
+    for you.
 
     >>> with tempfile.TemporaryDirectory() as folder, LogWriter(Path(folder, "log.csv")) as log:
     ...     log.write_decision("d1", action="art", eligible=["art", "sport"], propensity=0.9, contexts=[[1, 0], [0, 1]])
@@ -87,27 +86,24 @@ class LogWriter:
         self._journal = journal_of(self.path)
         _check_journal(self._journal)
         self._file = open(self._journal, "ab", buffering=0)  # noqa: SIM115
-        if not (try_lock(self._file) and self._is_mine()):
+        if not (try_lock(self._file) and self._is_there() and not self.path.exists()):  # or it was just closed
             self._file.close()
             raise ValueError(f"{self._journal} is being written by another LogWriter: give every log its own path")
         self._cut = self._ends_in_a_cut_line()
         self._process, self._lock = os.getpid(), threading.Lock()
         renew_after_fork(self)
 
-    def _is_mine(self) -> bool:
-        """Return whether the locked file is the journal of a log to come: another writer may just have closed it."""
+    def _is_there(self) -> bool:
+        """Return whether the open file is still the journal."""
         try:
-            same = os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self._journal))
+            return os.path.samestat(os.fstat(self._file.fileno()), os.lstat(self._journal))
         except FileNotFoundError:
             return False
-        return same and not self.path.exists()
 
     def _ends_in_a_cut_line(self) -> bool:
         with open(self._journal, "rb") as file:
-            if not file.seek(0, os.SEEK_END):
-                return False
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
+            file.seek(-min(1, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            return file.read(1) not in (b"", b"\n")
 
     def _after_fork(self) -> None:
         self._lock = threading.Lock()
@@ -168,6 +164,8 @@ class LogWriter:
             if self._file.write(line) < len(line):
                 raise OSError(f"no room for {self._journal}: free some space and try again")
             self._cut = False
+            if not self._is_there():
+                raise ValueError(f"{self._journal} is gone: another process closed the log, or it was removed")
 
     def close(self) -> None:
         """Write the table, and remove the journal. In a process that was forked, only stop writing."""
@@ -175,7 +173,9 @@ class LogWriter:
             if self.closed:
                 return
             if os.getpid() == self._process:
-                write_table(self._journal, self.path)
+                size = -1
+                while size != (size := self._journal.stat().st_size):  # a forked process may write meanwhile
+                    write_table(self._journal, self.path)
                 self._journal.unlink()
             self._file.close()
 
