@@ -160,6 +160,20 @@ def test_an_erased_user_leaves_no_base(served):
     assert not verify(served.engine.store).wrong
 
 
+def test_a_damaged_user_of_whom_no_record_is_left_can_be_erased(served):
+    served.model(keep="10d", rewards={"wait": "1h"})
+    live(served, 5)
+    served.sweep(50 * DAY)
+    assert delete_old(served) == 0
+    served.stop()
+    with closing(sqlite3.connect(served.folder / "log.db")) as file:
+        file.execute("UPDATE snapshots SET row = x'00'")
+        file.commit()
+    served.start()
+    served.call("DELETE", "/v1/users/user 1")
+    assert (count(served, "bases"), count(served, "snapshots")) == (1, 1)
+
+
 @pytest.mark.parametrize("policy", ["linucb", "lints"])
 def test_what_is_left_can_be_exported(served, tmp_path, policy):
     served.model(policy=policy, keep="10d", rewards={"wait": "1h", "default": 0.0})

@@ -371,7 +371,7 @@ class Engine(HotUsers):
                 hot = model.hot[user]
                 if user in model.bandits:
                     model.bandits.release(user)
-                elif not (hot.last or self.store.count(user)):  # nothing was ever known
+                elif not (hot.last or self.store.knows(user)):  # nothing was ever known
                     return group
                 for seq in hot.open:
                     del model.fold.open[seq]

@@ -219,11 +219,11 @@ class SQLiteStore:
         """Note that so many sequence numbers are missing from now on: `albatross verify` counts them."""
         connection.execute("UPDATE about SET value = value + ? WHERE name = 'erased'", (n,))
 
-    def count(self, user: bytes) -> int:
-        """Return the number of records of a user."""
-        tables = ("decisions", "outcomes")
-        query = "SELECT count(*) FROM {} WHERE user = ?"
-        return sum(self._connection.execute(query.format(table), (user,)).fetchone()[0] for table in tables)
+    def knows(self, user: bytes) -> bool:
+        """Return whether anything is kept of a user."""
+        query = "SELECT 1 FROM {} WHERE user = ? LIMIT 1"
+        tables = ("decisions", "outcomes", "bases")
+        return any(self._connection.execute(query.format(table), (user,)).fetchone() for table in tables)
 
     @property
     def erased(self) -> int:
