@@ -115,6 +115,7 @@ def test_users_of_whom_nothing_is_left_are_still_known(served):
     served.restart()
     found = verify(served.engine.store)
     assert (found.wrong, found.users) == ([], 2)
+    assert served.engine.store.count_users() == 2  # so many are folded, some at a time
     made = served.rank("user 1")
     assert not made["new_user"]
     assert int(made["decisions"][0]["id"].split("-")[1], 36) > 20  # no number is given out twice

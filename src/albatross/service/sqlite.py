@@ -449,8 +449,9 @@ class SQLiteStore:
         return list(dict.fromkeys(found))[:limit]
 
     def count_users(self) -> int:
-        """Return the number of users in the log."""
-        return int(self._connection.execute("SELECT count(DISTINCT user) FROM decisions").fetchone()[0])
+        """Return the number of users in the log, also of those whose records were too old to keep."""
+        users = "SELECT user FROM decisions UNION SELECT user FROM bases"
+        return int(self._connection.execute(f"SELECT count(*) FROM ({users})").fetchone()[0])
 
     def count_records(self) -> int:
         """Return the number of records in the log."""
