@@ -151,7 +151,7 @@ def test_it_can_be_stopped(number, code):
         process.send_signal(number)
         _, errors = process.communicate()
     assert process.returncode == code
-    assert errors.splitlines()[-1] == "stopped; finished panels and problems are kept"
+    assert errors.splitlines()[-1] == "stopped; what was finished is kept"
     assert "Traceback" not in errors
 
 

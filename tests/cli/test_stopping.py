@@ -15,7 +15,7 @@ import pytest
 from albatross.cli import main
 
 COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
-STOPPED = "stopped; finished panels and problems are kept\n"
+STOPPED = "stopped; what was finished is kept\n"
 
 
 @pytest.fixture

@@ -347,13 +347,6 @@ class SQLiteStore:
         row = self._connection.execute(f"SELECT {_DECISION} FROM decisions WHERE seq = ?", (seq,)).fetchone()
         return row and Decision._make(row)
 
-    def group_of(self, seq: int) -> list[Decision]:
-        """Return all decisions of the request of a decision, in the order of their places."""
-        rows = self._connection.execute(
-            f"SELECT {_DECISION} FROM decisions WHERE seq >= ?1 AND seq < ?1 + 16 AND grp = ?1 ORDER BY seq", (seq,)
-        )
-        return list(map(Decision._make, rows))
-
     def outcomes(self, decision: int) -> list[Outcome]:
         """Return what came of a decision."""
         rows = self._connection.execute(f"SELECT {_OUTCOME} FROM outcomes WHERE decision = ? ORDER BY seq", (decision,))
