@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 _LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32
 _CHECK_BYTES, _CHECK_LETTERS = 5, 8
-SHARD_BITS = 40  # of a number that holds shard and sequence number
 
 
 class DecisionId(NamedTuple):

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from albatross.service.names import MOST_BYTES, ArmName, RequestId, UserName, in_words
 from albatross.service.problems import Problem, ProblemBody, invalid
-from albatross.service.settings import LARGEST, MOST_ARMS, MOST_SLOTS, Finite, ModelSettings
+from albatross.service.settings import MOST_ARMS, MOST_SLOTS, Finite, ModelSettings
 
 MOST_REWARDS, MOST_REQUESTS, MOST_IMPORTED = 1_000, 256, 1_000
 Context = dict[str, Any]
@@ -315,9 +315,3 @@ def check_name(name: str, what: str, *, at: str) -> None:
     """Refuse a name of more than 256 bytes."""
     if len(name.encode()) > MOST_BYTES:
         raise invalid(f"{what} must have at most {MOST_BYTES} bytes", at=at)
-
-
-def check_size(value: float, *, at: str) -> None:
-    """Refuse a number that is too large."""
-    if not abs(value) <= LARGEST:
-        raise invalid(f"numbers must be at most {LARGEST:g} in size", at=at)
