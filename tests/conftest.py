@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# Before NumPy is loaded: tests compare what a service did with a fold in this process, which needs the same kernels.
+import albatross.service  # noqa: F401
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(ROOT / "benchmarks"))
