@@ -398,7 +398,7 @@ def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(browser, site, 
     assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(21, 25, 29)")
     if path == "/dashboard":
         opened.click("text=news")
-        assert opened.url == url + NEWS
+        opened.wait_for_url(url + NEWS, wait_until="load")
     # What is not ours is not run, even if it came into the page.
     opened.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=data:x onerror=window.hacked=1>')")
     opened.wait_for_timeout(50)
