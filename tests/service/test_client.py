@@ -97,6 +97,18 @@ def test_models_arms_and_imports(client):
     assert client.archive_model("news").archived
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+def test_names_that_look_like_steps_of_a_path_are_names(client, name):
+    assert client.put_arm("news", name).arm == name
+    assert client.retire_arm("news", name).arm == name
+    client.rank("news", name)
+    assert not client.user("news", name).new_user
+    assert client.erase_user(name, model="news") == 1
+    client.rank("news", name)
+    assert client.erase_user(name) == 1
+    assert client.models() == ["news"]
+
+
 def test_refusals_say_what_and_where(client):
     with pytest.raises(NotFound, match="there is no model 'nothing'"):
         client.rank("nothing", "anna")

@@ -70,7 +70,12 @@ def _as(kind: type[T]) -> Callable[[bytes], T]:
 
 
 def path(*parts: str) -> str:
-    return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
+    return "/".join(("/v1", *map(_quoted, parts)))
+
+
+def _quoted(part: str) -> str:
+    # A part "." or ".." would be taken for a step in the path: retiring an arm ".." would archive its model.
+    return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
 
 def rank(
