@@ -150,6 +150,33 @@ def test_a_frozen_model_learns_nothing(served):
     assert learnt(served) == 0
 
 
+@pytest.mark.parametrize(
+    ("rules", "sent", "outcome"),
+    [
+        ({}, [1.0], ("frozen", 1.0)),
+        ({"combine": "sum"}, [1.0, 2.5], ("frozen", 3.5)),
+        ({"combine": "last"}, [1.0, 2.5], ("frozen", 2.5)),
+        ({"default": 0.0}, [1.0], ("frozen", 1.0)),
+        ({"default": 0.0}, [], ("frozen_default", 0.0)),
+        ({}, [], ("expired", None)),
+    ],
+)
+def test_a_frozen_model_logs_the_reward_that_it_would_learn(served, rules, sent, outcome):
+    served.model(mode="frozen", rewards={"wait": "1h", **rules})
+    decision = served.decide()
+    for value in sent:
+        assert served.reward(decision, value)[0] == 200
+    served.sweep(HOUR + 1)
+    last = served.call("GET", f"/v1/decisions/{decision}").json()["outcomes"][-1]
+    assert (last["status"], last["value"]) == outcome
+    arms = served.call("GET", "/v1/models/news/arms").json()["arms"]
+    assert sum(arm["rewards"] for arm in arms) == (outcome[1] is not None)
+    assert learnt(served) == 0
+    assert verify(served.engine.store).wrong == []
+    if not sent:
+        assert served.reward(decision, 1.0) == (200, "late")
+
+
 def test_several_rewards_are_answered_one_by_one(served):
     served.model()
     one, other = served.decide("anna"), served.decide("bob")

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _PAGE = 1_000  # records of an export that are read at once
 _STATS_HOURS = 24 * 14
+# What is counted of outcomes that have a reward within the wait, learnt or not.
+REWARDED = ("outcome:learnt", "outcome:closed", "outcome:default", "outcome:frozen", "outcome:frozen_default")
 Answer = Callable[["Service", Request, bytes], Awaitable[Response]]
 
 
@@ -199,7 +201,7 @@ async def list_arms(service: Service, request: Request, body: bytes) -> Response
         cell = counts.setdefault(label, [0, 0, 0.0])
         if what.startswith("decision:"):
             cell[0] += n
-        if what in ("outcome:learnt", "outcome:closed", "outcome:default", "outcome:frozen"):
+        if what in REWARDED:
             cell[1] += n
             cell[2] += total
     arms = [(name, True, features) for name, features in model.counted_arms.items()]

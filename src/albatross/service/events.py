@@ -22,7 +22,8 @@ EFFECTS = {
     "closed": LEARN,  # the combined rewards, at the end of the wait
     "default": LEARN,  # the default reward, at the end of the wait
     "expired": DROP,  # nothing came, and there is no default
-    "frozen": DROP,  # the model learns nothing
+    "frozen": DROP,  # a reward, or several combined, while the model learns nothing
+    "frozen_default": DROP,  # the default reward, while the model learns nothing
     "waits": NOTHING,  # it is learnt at the end of the wait
     "inactive": NOTHING,  # it is learnt once the decision is activated
     "activated": NOTHING,  # the decision was shown: the wait begins

@@ -18,7 +18,7 @@ def for_open(pending: Pending, value: float, rules: RewardRules, *, frozen: bool
         return "duplicate" if pending.kept[0] == value else "conflict"
     if not pending.active:
         return "inactive"
-    if frozen:
+    if frozen and rules.combine == "first":
         return "frozen"
     return "learnt" if rules.at_once else "waits"
 
@@ -37,11 +37,11 @@ def at_the_end(pending: Pending, rules: RewardRules, *, frozen: bool) -> tuple[s
     """Return status and value with which a decision is closed when its wait ends."""
     if not pending.active:
         return "expired", None
-    if frozen:
-        return "frozen", combined(pending.kept, rules) if pending.kept else None
     if pending.kept:
-        return "closed", combined(pending.kept, rules)
-    return ("expired", None) if rules.default is None else ("default", rules.default + 0.0)  # not -0.0, as in the log
+        return "frozen" if frozen else "closed", combined(pending.kept, rules)
+    if rules.default is None:
+        return "expired", None
+    return "frozen_default" if frozen else "default", rules.default + 0.0  # not -0.0, as in the log
 
 
 def combined(kept: Sequence[float], rules: RewardRules) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from albatross.features import Number
 from albatross.service.dashboard.charts import Bin, Point
+from albatross.service.endpoints import REWARDED
 from albatross.service.model import DELAYS, Model
 from albatross.service.sqlite import SQLiteStore
 
@@ -19,7 +20,6 @@ MOST_USERS = 300  # whose estimates are looked at for one page
 LEAST = 20  # rewards of a point, if there are as many
 _MOST_POINTS = 56
 _STRETCHES = (1, 2, 3, 6, 12, 24)  # hours that one point may cover
-_REWARDED = ("outcome:learnt", "outcome:closed", "outcome:default", "outcome:frozen")
 _SURE = 0.5  # probability from which a user counts as an outlet reader
 _BINS = 24
 _EXAMPLES = 3
@@ -232,7 +232,7 @@ def _arms(model: Model, counts: dict[str, dict[str, Cell]]) -> list[ArmRow]:
         for name, cell in cells.items():
             if what.startswith("decision:") and what != "decision:import":
                 shown[name] = shown.get(name, 0) + cell.n
-            elif what in _REWARDED:
+            elif what in REWARDED:
                 brought[name] = brought.get(name, Cell()) + cell
     total = sum(shown.values()) or 1
     active = model.counted_arms

@@ -35,6 +35,7 @@ _OUTCOMES = {
     "default": "default reward",
     "expired": "expired without a reward",
     "frozen": "not learnt: frozen",
+    "frozen_default": "default reward, not learnt: frozen",
     "late": "reward came late",
 }
 
