@@ -193,6 +193,20 @@ def test_the_oldest_of_too_many_open_decisions_expires(served, monkeypatch):
     assert [served.reward(each) for each in others] == 3 * [(200, "learnt")]
 
 
+def test_the_reward_of_the_oldest_of_too_many_open_decisions_is_learnt(served, monkeypatch):
+    """It was acknowledged: only the wait ends earlier."""
+    monkeypatch.setattr("albatross.service.model.MOST_OPEN", 2)
+    served.model(rewards={"wait": "1h", "default": 0.0})
+    clicked, missed = served.decide(), served.decide()
+    assert served.reward(clicked, 1.0) == (200, "waits")
+    served.decide()
+    served.decide()
+    outcomes = [served.call("GET", f"/v1/decisions/{each}").json()["outcomes"][-1] for each in (clicked, missed)]
+    assert [(each["status"], each["value"]) for each in outcomes] == [("closed", 1.0), ("default", 0.0)]
+    assert learnt(served) == 2
+    assert verify(served.engine.store).wrong == []
+
+
 def test_a_reward_after_the_wait_of_a_frozen_decision_is_late(served):
     served.model(mode="frozen")
     decision = served.decide()

@@ -329,7 +329,7 @@ class Model:
         group.opened[seq] = OpenDecision(seq, user, pending.due, pending.active, pending.kept)
         group.tally(self.number, ticket.at // _HOUR, f"decision:{played.by}", self._label(choice.arm))
         if len(hot.open) > self._most_open:
-            self.settle(next(iter(hot.open)), "expired", None, group, ticket)
+            self.close(next(iter(hot.open)), group, ticket)
 
     def _explained(self, user: bytes, rows: Rows) -> list[Ranked]:
         found = self.bandits.explain(user, rows)
