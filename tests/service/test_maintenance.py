@@ -128,7 +128,7 @@ def test_a_target_in_a_folder_that_is_not_there_is_refused(tmp_path, command):
     ("damage", "command", "said"),
     [
         ("DROP TABLE keys", ("keys", "list"), "log.db cannot be used (OperationalError: no such table: keys)"),
-        ("DROP TABLE keys", ("serve",), "log.db cannot be used (OperationalError: no such table: keys)"),
+        ("DROP TABLE keys", ("serve", "--port", "0"), "log.db cannot be used (OperationalError: no such table: keys)"),
         ("UPDATE decisions SET model = 77", ("verify",), "WRONG: record 2: there is no model 77"),
         ("UPDATE outcomes SET status = 'lernt'", ("export", "news", "log.csv"), "cannot be used (KeyError: 'lernt')"),
     ],

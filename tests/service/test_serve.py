@@ -132,11 +132,21 @@ def test_a_second_signal_ends_it_at_once(running):
         (["--memory", "much"], "memory must be a size"),
         (["--memory", "1 KB"], "at least 1 MiB"),
         (["--tls-cert", __file__], "belong together"),
+        (["--tls-cert", __file__, "--tls-key", __file__], "not a certificate and its key"),
     ],
 )
 def test_what_it_cannot_serve_is_refused_in_one_line(tmp_path, options, words):
     code, said = serve(tmp_path, *options)
     assert (code, words in said, said.count("\n")) == (1, True, 1), said
+
+
+def test_a_port_that_is_taken_is_refused_before_a_key_is_made(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        code, said = serve(tmp_path, "--port", str(other.getsockname()[1]))
+    assert (code, "take another --port" in said, "albatross serves" in said) == (1, True, False)
+    store = SQLiteStore(tmp_path / "log.db")
+    assert store.all_keys() == []
+    store.close()
 
 
 def test_a_model_file_that_is_wrong_is_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import click
@@ -38,6 +39,8 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise ValueError("--tls-cert and --tls-key belong together")
+    if tls_cert is not None and tls_key is not None:
+        _check_tls(tls_cert, tls_key)
     if host not in _LOCAL and tls_cert is None and not behind_proxy:
         raise ValueError(f"keys would cross the network in the open: {host} needs --tls-cert, or --behind-proxy")
     from albatross.service import serving
@@ -55,18 +58,27 @@ def serve(
         click.echo(f"compiling {', '.join(engine.models) or 'nothing'} ...", err=True)
         for model in engine.models.values():
             model.compile()
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        if tls_cert is None or tls_key is None:
-            tls, url = None, f"http://{place}"
-        else:
-            tls, url = (tls_cert, tls_key), f"https://{place}"
-        with serving.usable(folder):
-            key = serving.first_key(store)  # last: a start that fails before this would take the key with it
-        if key is not None:
-            click.echo(_welcome(url, key, list(engine.models)))
-        click.echo(f"albatross serves {folder} on {url}", err=True)
-        serving.log_as_json()
-        serving.run(engine, host=host, port=port, tls=tls, behind_proxy=behind_proxy)
+        with serving.bound(host, port) as listening:
+            port = listening.getsockname()[1]  # the one that was found for 0
+            place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            if tls_cert is None or tls_key is None:
+                tls, url = None, f"http://{place}"
+            else:
+                tls, url = (tls_cert, tls_key), f"https://{place}"
+            with serving.usable(folder):
+                key = serving.first_key(store)  # last: a start that fails before this would take the key with it
+            if key is not None:
+                click.echo(_welcome(url, key, list(engine.models)))
+            click.echo(f"albatross serves {folder} on {url}", err=True)
+            serving.log_as_json()
+            serving.run(engine, listening, tls=tls, behind_proxy=behind_proxy)
+
+
+def _check_tls(cert: str, key: str) -> None:
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(cert, key)
+    except OSError as error:  # of ssl too
+        raise ValueError(f"{cert} and {key} are not a certificate and its key in PEM: {error}") from None
 
 
 def _welcome(url: str, key: str, models: list[str]) -> str:

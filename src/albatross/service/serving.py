@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -118,7 +119,20 @@ def log_as_json() -> None:
         logger.setLevel(logging.INFO)
 
 
-def run(engine: Engine, *, host: str, port: int, tls: tuple[str, str] | None, behind_proxy: bool) -> None:
+def bound(host: str, port: int) -> socket.socket:
+    """Take an address before anybody is told of it. Connections are refused until the service listens."""
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        why = f"{host}:{port} cannot be listened on ({error.strerror})"
+        raise ValueError(f"{why}: take another --port or --host") from None
+    return found
+
+
+def run(engine: Engine, listening: socket.socket, *, tls: tuple[str, str] | None, behind_proxy: bool) -> None:
     """Serve until SIGTERM or Ctrl-C. Open requests are answered first; a second signal ends at once."""
     import uvicorn
 
@@ -127,8 +141,6 @@ def run(engine: Engine, *, host: str, port: int, tls: tuple[str, str] | None, be
     gc.set_threshold(_GARBAGE)
     config = uvicorn.Config(
         Service(engine),
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -146,4 +158,4 @@ def run(engine: Engine, *, host: str, port: int, tls: tuple[str, str] | None, be
             super().handle_exit(sig, frame)
 
     with suppress(KeyboardInterrupt):  # a signal that has been obeyed
-        Server(config).run()
+        Server(config).run([listening])
