@@ -124,6 +124,11 @@ def _damaged(body: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
+def test_a_name_that_no_path_can_hold_gets_a_documented_answer(served):
+    assert served.call("DELETE", "/v1/users/a%0Ab").status_code == 404
+    assert "404" in json.loads(document())["paths"]["/v1/users/{user}"]["delete"]["responses"]
+
+
 def test_the_settings_of_a_model_are_described():
     described = json.loads(document())["components"]["schemas"]
     assert set(NEWS) <= set(described["ModelSettings"]["properties"])

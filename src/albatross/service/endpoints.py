@@ -380,7 +380,7 @@ async def erase_user(service: Service, request: Request, body: bytes) -> Respons
     return answered(ErasedAnswer(erased=await service.engine.erase([model], request.path_params["user"])))
 
 
-@endpoint("DELETE", "/v1/users/{user:path}", scope="erase", gives=ErasedAnswer, statuses=(422,))
+@endpoint("DELETE", "/v1/users/{user:path}", scope="erase", gives=ErasedAnswer, statuses=(404, 422))
 async def erase_user_everywhere(service: Service, request: Request, body: bytes) -> Response:
     """Erase everything that is kept of a user in all models that the key is for."""
     header = request.headers.get("authorization", "")
