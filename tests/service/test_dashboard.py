@@ -131,6 +131,23 @@ def test_users_of_a_flock_are_shown_by_norm_without_names(served):
     assert "u1" not in re.findall(r"\bu\d+\b", said)
 
 
+def test_before_the_first_look_no_kinds_of_users_are_drawn(served):
+    fill(served, policy="flock", n=4)
+    assert served.engine.models["news"].bandits.population().looks == 0
+    said = text_of(page(served))
+    assert "Kinds of users are not known before the first look" in said
+    assert "in memory. The population has learnt" not in said
+    assert "1 open decisions in memory" in said
+
+
+def test_points_of_the_same_hour_stand_side_by_side():
+    one = [charts.Point(0.5, 0.3, 0.1, 20)]
+    drawn = charts.lines({"policy": one, "floor": one}, first=0.0, last=1.0, label="")
+    places = re.findall(r'<circle.*?cx="([\d.]+)"', drawn)
+    assert len(places) == 2
+    assert abs(float(places[0]) - float(places[1])) > 10
+
+
 def test_at_most_some_hundred_users_are_looked_at(served, monkeypatch):
     monkeypatch.setattr("albatross.service.dashboard.page.MOST_USERS", 5)
     fill(served, policy="flock", n=30)

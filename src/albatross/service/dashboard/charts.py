@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 560, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 14, 30  # room for labels, which are larger on a phone
+_ASIDE = 14  # between series of one point each, of the same hour
 _HOUR = 3_600
 
 
@@ -68,7 +69,8 @@ def lines(series: dict[str, list[Point]], *, first: float, last: float, label: s
             upper = [f"{x(p.hour):.1f},{y(p.mean + p.half):.1f}" for p in each]
             lower = [f"{x(p.hour):.1f},{y(p.mean - p.half):.1f}" for p in reversed(each)]
             parts.append(tag("polygon", points=" ".join(upper + lower), class_=f"band {name}"))
-    for name, each in series.items():
+    for place, (name, each) in enumerate(series.items()):
+        aside = 0.0 if len(each) > 1 else _ASIDE * (place - (len(series) - 1) / 2)
         if len(each) > 1:
             parts.append(
                 tag(
@@ -78,12 +80,13 @@ def lines(series: dict[str, list[Point]], *, first: float, last: float, label: s
         elif each:
             only = each[0]
             top, bottom = y(only.mean + only.half), y(only.mean - only.half)
-            parts.append(tag("line", x1=x(only.hour), x2=x(only.hour), y1=top, y2=bottom, class_=f"line {name}"))
+            middle = x(only.hour) + aside
+            parts.append(tag("line", x1=middle, x2=middle, y1=top, y2=bottom, class_=f"line {name}"))
         parts += [
             tag(
                 "circle",
                 tag("title", f"{name}: {shown(p.mean)} ± {two(p.half)} of {p.n:,}, {_moment(p.hour)}"),
-                cx=x(p.hour),
+                cx=x(p.hour) + aside,
                 cy=y(p.mean),
                 r=2.5 if len(each) > 1 else 4.5,
                 class_=f"dot {name}",

@@ -271,7 +271,7 @@ def _readers(model: Model, users: Sequence[bytes]) -> tuple[Readers | None, list
     if population is None:
         return None, _warnings_of_one(bandits, users) if model.settings.users == "shared" else []
     found = []
-    for user in users:
+    for user in users if population.looks else ():  # before, everybody is as the prior has it
         try:
             told = bandits.describe(user)
         except ValueError:  # the user has just left memory

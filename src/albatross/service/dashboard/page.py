@@ -154,7 +154,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str]]:
         tiles.append((_percent(facts.agreed.mean), "of decisions agree with the baseline"))
     if model.settings.users == "own":
         tiles += [(f"{facts.newcomers:,}", "new users"), (f"{model.bandits.n_users:,}", "users in memory")]
-    tiles.append((f"{len(model.fold.open):,}", "decisions await their reward"))
+    tiles.append((f"{len(model.fold.open):,}", "open decisions in memory"))
     return tiles
 
 
@@ -176,6 +176,8 @@ def _kinds(readers: Readers) -> str:
 
 
 def _no_readers(model: Model, readers: Readers | None) -> str:
+    if readers is not None and readers.n:
+        return "Kinds of users are not known before the first look at the population."
     if readers is not None:
         return "No user is in memory: users are read from the log when they come."
     if model.settings.users == "shared":
@@ -192,7 +194,7 @@ def _propensities(facts: Facts) -> list[tuple[str, str]]:
     if facts.smallest is not None:
         rows.append(("Smallest propensity since the start", charts.shown(facts.smallest)))
     floor = facts.decisions.get("floor", 0)
-    rows.append(("Random plays of the floor", f"{floor:,}, {_percent(floor / (facts.n_decisions or 1))}"))
+    rows.append(("Random plays of the floor", f"{floor:,} ({_percent(floor / (facts.n_decisions or 1))})"))
     return [*rows, ("Active arms never played", f"{len(facts.never_played):,} of {active:,}")]
 
 
