@@ -167,6 +167,31 @@ def test_arms_are_not_given_to_a_model_that_was_read_again(news, monkeypatch):
     assert_live_is_replayed(news)
 
 
+@pytest.mark.parametrize(
+    ("function", "path"),
+    [("page", "log"), ("tallies", "stats"), ("of_user", "users/anna/log"), ("history", "users/bob")],
+)
+def test_the_log_is_closed_after_the_last_read_of_it(news, monkeypatch, function, path):
+    """SQLite brings the process down if its connection is closed while another thread reads."""
+    news.decide("anna")
+    store = news.engine.store
+    held, close, closed = Held(store, function, monkeypatch), store.close, []
+    monkeypatch.setattr(store, "close", lambda: closed.append(held.may_go.is_set()) or close())
+
+    async def race():
+        reading = called(news, "GET", f"/v1/models/news/{path}")
+        await until(held.entered)
+        reading.cancel()  # as the server does with what is not done when its patience ends
+        stopping = asyncio.ensure_future(news.engine.stop())
+        await asyncio.sleep(0.2)
+        held.may_go.set()
+        await stopping
+
+    news.run(race())
+    assert closed == [True]
+    news.start()
+
+
 def test_many_users_who_wait_for_a_model_that_was_lost_stop_nobody(news, monkeypatch):
     store = news.engine.store
     write, held = store.write, Held(store, "history", monkeypatch)

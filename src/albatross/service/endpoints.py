@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
@@ -196,7 +195,7 @@ async def list_arms(service: Service, request: Request, body: bytes) -> Response
     """List arms with their decisions and mean rewards."""
     model = service.engine.model(request.path_params["model"])
     counts: dict[str, list[float]] = {}
-    found = await asyncio.to_thread(service.engine.store.tallies_by_label, model.number, 0)
+    found = await service.engine.aside(service.engine.store.tallies_by_label, model.number, 0)
     for what, label, n, total, _ in found:
         cell = counts.setdefault(label, [0, 0, 0.0])
         if what.startswith("decision:"):
@@ -355,7 +354,7 @@ async def user_log(service: Service, request: Request, body: bytes) -> Response:
     def read() -> str:
         return "".join(f"{json.dumps(_line(service, model, event))}\n" for event in engine.store.of_user(user))
 
-    return Response(await asyncio.to_thread(read), media_type="application/x-ndjson")
+    return Response(await engine.aside(read), media_type="application/x-ndjson")
 
 
 @endpoint("GET", "/v1/models/{model}/users/{user:path}", scope="read", gives=UserAnswer, statuses=(404, 422))
@@ -399,7 +398,7 @@ async def stats(service: Service, request: Request, body: bytes) -> Response:
     since = engine.now // 3_600_000 - _STATS_HOURS
     rows = [
         {"hour": shown_time(hour * 3_600_000), "what": what, "label": label, "n": n, "sum": total, "squares": square}
-        for hour, what, label, n, total, square in await asyncio.to_thread(engine.store.tallies, model.number, since)
+        for hour, what, label, n, total, square in await engine.aside(engine.store.tallies, model.number, since)
     ]
     return answered(StatsAnswer(hours=rows))
 
@@ -421,7 +420,7 @@ async def _lines(service: Service, model: Model, after: int) -> AsyncIterator[by
         return text.encode(), page[-1].seq if len(page) == _PAGE else 0
 
     while True:  # in a thread: others should not wait for it
-        text, after = await asyncio.to_thread(read, after)
+        text, after = await service.engine.aside(read, after)
         yield text
         if not after:
             return

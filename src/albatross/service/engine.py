@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Set
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -45,7 +44,7 @@ class Engine(HotUsers):
 
     def __init__(self, store: SQLiteStore, *, memory: int = 2**30, clock: Callable[[], float] = time.time) -> None:
         super().__init__(store, memory, clock)
-        self._slow = ThreadPoolExecutor(1, "albatross-looks")  # looks at populations, and compiling
+        self._slow = self.pool(1, "albatross-looks")  # looks at populations, and compiling
         self._requests: dict[
             bytes, tuple[bytes, asyncio.Future[bytes]]
         ] = {}  # those with an id, until they are answered
@@ -58,11 +57,6 @@ class Engine(HotUsers):
         await super().start()
         self.spawn(self._repeat(self.close_due, 0.0, "closing decisions failed"))
         self.spawn(self._repeat(self._delete_old, _DELETE_EVERY, "deleting what is old failed"))  # may take hours
-
-    async def stop(self) -> None:
-        """Write what is there, and close the log."""
-        await super().stop()
-        self._slow.shutdown(wait=True, cancel_futures=True)
 
     # ---------------------------------------------------------------------------------------------- decisions
 

@@ -7,7 +7,6 @@ import time
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from albatross.service.events import Happening
@@ -22,6 +21,7 @@ from albatross.service.wire import check_name
 from albatross.service.writer import Group
 
 MOST_WAITING = 4_096  # commands
+_ASIDE = 4  # threads for answers that take long to read
 SHARED = "everybody"  # the user of a model whose users share one bandit
 
 
@@ -34,7 +34,7 @@ class HotUsers(Ledger):
         self.models: dict[str, Model] = {}
         self.models_by_number: dict[int, Model] = {}
         self._loaders: dict[int, Loader] = {}
-        self._reader = ThreadPoolExecutor(1, "albatross-loader")
+        self._reader, self._aside = self.pool(1, "albatross-loader"), self.pool(_ASIDE, "albatross-readers")
         self._wanted: OrderedDict[tuple[int, bytes], asyncio.Future[None]] = OrderedDict()
         self._wake = asyncio.Event()
         self._waiting = 0
@@ -43,11 +43,6 @@ class HotUsers(Ledger):
         """Start the writer and the loader."""
         await super().start()
         self.spawn(self._load())
-
-    async def stop(self) -> None:
-        """Write what is there, and close the log."""
-        await super().stop()
-        self._reader.shutdown(wait=True, cancel_futures=True)
 
     def read(self) -> None:
         """Take models and arms from the log; users are read when they come."""
@@ -94,6 +89,10 @@ class HotUsers(Ledger):
     def from_log(self, read: Callable[..., Any], *values: Any) -> asyncio.Future[Any]:
         """Read the log in the loader's thread."""
         return self._loop.run_in_executor(self._reader, read, *values)
+
+    def aside(self, read: Callable[..., Any], *values: Any) -> asyncio.Future[Any]:
+        """Read what may take long in another thread: neither the loop nor loads should wait for it."""
+        return self._loop.run_in_executor(self._aside, read, *values)
 
     async def in_memory(self, number: int, user: bytes) -> Model:
         """Wait until a user is in memory, and return the model."""

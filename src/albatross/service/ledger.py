@@ -11,6 +11,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,6 +37,7 @@ class Ledger(ABC):
         self._last_at = 0  # the latest time in the log
         self._is_stale = True  # whether the log must be read: memory is behind it, or ahead
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._pools: list[ThreadPoolExecutor] = []
 
     @abstractmethod
     def read(self) -> None:
@@ -59,7 +61,15 @@ class Ledger(ABC):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(self.writer.stop, 30.0)
+        for pool in self._pools:
+            await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         self.store.close()
+
+    def pool(self, threads: int, name: str) -> ThreadPoolExecutor:
+        """Return threads that may read the log. It is closed after they have ended: SQLite breaks down otherwise."""
+        pool = ThreadPoolExecutor(threads, name)
+        self._pools.append(pool)
+        return pool
 
     # ---------------------------------------------------------------------------------------------- numbers and time
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import json
@@ -90,7 +89,7 @@ async def show_dashboard(service: Service, request: Request, body: bytes) -> Res
     sample = users[:: max(1, -(-len(users) // MOST_USERS))]
     smallest = engine.metrics.smallest(model.name)
     # In a thread of its own: it may look at hundreds of users, and others should not wait for it.
-    facts = await asyncio.to_thread(gathered, engine.store, model, sample, engine.now, smallest)
+    facts = await engine.aside(gathered, engine.store, model, sample, engine.now, smallest)
     return _page("model.html", f"{model.name}: Albatross", **_shown(facts, _url(request)))
 
 
