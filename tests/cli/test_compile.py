@@ -60,6 +60,19 @@ print(made)
 """
 
 
+REHEARSE = """
+from albatross import machine_code
+made = []
+machine_code._write = lambda path, content: made.append(path.name)
+
+from albatross.service.bandits import Bandits
+from albatross.service.settings import ModelSettings
+settings = ModelSettings(arms=["a", "b"], features={"age": {"kind": "number"}}, policy="linucb")
+Bandits(settings, settings.schema(), 1).rehearse()
+print(made)
+"""
+
+
 def run(command, folder):
     return processes.run(command, env={**os.environ, "ALBATROSS_CACHE": str(folder)})
 
@@ -79,6 +92,13 @@ def test_what_the_service_does_with_a_flock_is_compiled_beforehand():
     done = processes.run([*ALBATROSS, "compile", "flock"])  # into the cache of all tests: it takes long
     assert done.returncode == 0, done.stderr
     done = processes.run([sys.executable, "-c", USE_A_FLOCK])
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_what_the_service_does_with_a_policy_is_compiled_beforehand(tmp_path):
+    pytest.importorskip("msgspec")
+    assert run([*ALBATROSS, "compile", "linucb"], tmp_path / "cache").returncode == 0
+    done = run([sys.executable, "-c", REHEARSE], tmp_path / "cache")
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -74,19 +75,20 @@ def _use(policy: Any) -> None:
     for names in ({"n_users": 1, "n_arms": 3}, {"users": [0], "arms": ["a", "b", "c"], "floor": 0.1}):
         fleet = Fleet(policy, **names, dim=dim, horizon=1_000, seed=0)
         fleet.update(fleet.select([0], contexts[None]), [0.0])
+    _encoded()
     fleet.put(0, fleet.row(0))
+    fleet.drop(fleet.select([0], contexts[None]))
+    fleet.record([0], ["a"], contexts[:1])
+    with suppress(ValueError):  # a policy without a score for every arm
+        fleet.explain(0, contexts)
     simulate(policy, environments.Mixture(n_arms=3, dim=dim), horizon=2, progress=False)
 
 
 def _use_flock() -> None:
     """Do once what the service does with a flock and its features."""
-    from albatross import Features, Flock
-    from albatross.features import Category, Number
+    from albatross import Flock
 
-    features = Features(
-        {"topic": Category(values=["a", "b"]), "age": Number(of="situation")}, products=[("topic", "age")]
-    )
-    contexts = features.encode({"age": 1.0}, [{"topic": "a"}, {"topic": "b"}])
+    features, contexts = _encoded()
     flock = Flock(users=[], arms=["a", "b"], features=features, floor=0.02, seed=0)
     for _ in range(_MANY):
         made = flock.select(["user"], contexts[None])
@@ -98,3 +100,14 @@ def _use_flock() -> None:
     flock.user("user")
     flock.add_arm("c")
     flock.put("user", flock.release(["user"], pending=True)[0])
+
+
+def _encoded() -> tuple[Any, Any]:
+    """Return a schema, and two arms that it has encoded."""
+    from albatross import Features
+    from albatross.features import Category, Number
+
+    features = Features(
+        {"topic": Category(values=["a", "b"]), "age": Number(of="situation")}, products=[("topic", "age")]
+    )
+    return features, features.encode({"age": 1.0}, [{"topic": "a"}, {"topic": "b"}])
