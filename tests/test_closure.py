@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import enum
 import importlib
 import shutil
 import sys
@@ -174,6 +175,66 @@ MADE = {
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_a_function_counts_by_what_it_holds(own, make):
     found = [digest_with(own, make(k)) for k in (1.0, 2.0, 1.0)]
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_a_private_variable_counts(own):
+    found = []
+    for number in (1.0, 2.0):
+        vars(own)["__x"] = number
+        found.append(digest(own.__name__))
+    assert found[0] != found[1]
+
+
+def from_a_text(number):
+    """A function with globals of its own."""
+    exec(f"A = {number}\ndef scaled(x): return [A * part for part in x]", found := {})
+    return found["scaled"]
+
+
+def enumerated(number):
+    return enum.IntEnum("Mode", {"A": number})
+
+
+@pytest.mark.parametrize("make", [from_a_text, enumerated])
+def test_what_code_reaches_through_a_variable_counts(own, make):
+    found = [digest_with(own, make(k)) for k in (1, 2, 1)]
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+LOADED = {
+    "imported": "importlib.import_module('helper_of_ones_own')",
+    "by its path": "by_its_path('helper_of_ones_own.py')",
+    "its function": "importlib.import_module('helper_of_ones_own').scaled",
+    "its function by its path": "by_its_path('helper_of_ones_own.py').scaled",
+}
+LOADER = """
+import importlib.util
+from pathlib import Path
+
+def by_its_path(name):
+    spec = importlib.util.spec_from_file_location("nowhere", Path(__file__).with_name(name))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+"""
+
+
+@pytest.mark.parametrize("load", LOADED.values(), ids=LOADED)
+def test_a_module_counts_that_no_statement_imports(tmp_path, monkeypatch, load):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "user_of_ones_own.py").write_text(f"{LOADER}helper = {load}\n")
+    found = []
+    for number in (1.0, 2.0, 1.0):
+        (tmp_path / "helper_of_ones_own.py").write_text(f"A = {number}\ndef scaled(x): return A * x\n")
+        importlib.invalidate_caches()
+        found.append(digest(importlib.import_module("user_of_ones_own").__name__))
+        for name in ("user_of_ones_own", "helper_of_ones_own"):
+            sys.modules.pop(name, None)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # files of the same size and second
     assert found[0] != found[1]
     assert found[0] == found[2]
 

@@ -1,8 +1,8 @@
 """The sources that a module depends on, found from its import statements without running any code.
 
 A result or machine code is valid as long as these files are unchanged. A package's `__init__.py` that only passes on a
-name does not count: the file that defines the name does. Of a user's own module, the modules count that it imports from
-its own package or from outside of installed packages; installed packages count by their versions.
+name does not count: the file that defines the name does. Of a user's own module, the modules count that it imports, or
+uses by its variables, from its own package or from outside of installed packages; these count by their versions.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import EnumType
 from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import resolve_name
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,31 @@ def _own_dependencies(module: str) -> set[str]:
                 ours.append((source, {each.name: each.asname or each.name for each in node.names}))
             else:
                 others |= {part for each in node.names for part in _with_parents(f"{source}.{each.name}")}
-    return (others | _homes(text, ours)) - {module}
+    return (others | _homes(text, ours) | _used(module)) - {module}
+
+
+def _used(module: str) -> set[str]:
+    """Return the modules that a user's module uses by its variables, other than ours: no statement need import them."""
+    found: set[str | None] = set()
+    for value in vars(sys.modules[module]).values() if module in sys.modules else ():
+        if issubclass(type(value), ModuleType):
+            found.add(_name_of(value))
+        elif (function := _function_of(value)) is not None:
+            found.add(_home_of(function))
+    return {name for name in found if name is not None and not is_ours(name)}
+
+
+def _name_of(module: ModuleType) -> str | None:
+    """Return the name that a module is imported by; None if it cannot be imported, because its user loaded a file."""
+    name = object.__getattribute__(module, "__dict__").get("__name__")  # of a lazy module, an attribute may run code
+    return name if type(name) is str and sys.modules.get(name) is module else None
+
+
+def _home_of(function: FunctionType) -> str | None:
+    """Return the module whose globals a function uses; None if they are others, as after `exec`."""
+    name = function.__globals__.get("__name__")
+    home = sys.modules.get(name) if type(name) is str else None
+    return name if issubclass(type(home), ModuleType) and vars(home) is function.__globals__ else None
 
 
 def _with_parents(module: str) -> Iterator[str]:
@@ -241,7 +266,7 @@ def _hash_of_own(module: str) -> str:
     versions = {top: _version(top) for top in sorted(tops)}
     found = hashlib.sha256(repr((_own_file(module).read_bytes(), versions)).encode())
     try:
-        for part in _constants(module):
+        for part in _constants(vars(sys.modules[module]) if module in sys.modules else {}):
             found.update(b"%d:" % len(part))
             found.update(part)
     except Exception as error:  # a user's class may raise anything
@@ -257,20 +282,20 @@ def _version(package: str) -> str:
         return " ".join(sorted(f"{each} {metadata.version(each)}" for each in projects))
 
 
-def _constants(module: str) -> Iterator[Any]:
-    """Yield the names of a module's variables, each followed by the bytes of its value, if the module is imported."""
-    variables = sorted(vars(sys.modules[module]).items()) if module in sys.modules else []
-    for name, value in variables:
-        if not name.startswith("__"):
+def _constants(variables: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
+    """Yield the names of a module's variables, each followed by the bytes of its value."""
+    for name, value in sorted(variables.items()):
+        if not (name.startswith("__") and name.endswith("__")):
             yield name.encode()
-            yield from _held(value)
+            yield from _held(value, depth)
 
 
 def _held(value: Any, depth: int = 0) -> Iterator[Any]:
     """Yield, as bytes, what compiled code would hold of a value: numbers, texts, arrays, tuples and functions of these.
 
-    A class counts by its name, and all else by the name of its type. Only the type decides, as for Numba: `isinstance`
-    and `hasattr` may run code of the value, which may raise.
+    A class counts by its name, an enumeration also by its values, and all else by the name of its type; modules that
+    can be imported have hashes of their own. Only the type decides, as for Numba: `isinstance` and `hasattr` may run
+    code of the value, which may raise.
     """
     kind = type(value)
     if issubclass(kind, np.ndarray | np.generic):
@@ -286,6 +311,10 @@ def _held(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from _held(part, depth + 1)
     elif issubclass(kind, type):
         yield f"class {value.__module__}.{value.__qualname__}".encode()
+        if issubclass(kind, EnumType):
+            yield from _held({name: member._value_ for name, member in value.__members__.items()}, depth)
+    elif issubclass(kind, ModuleType) and _name_of(value) is None and depth < _DEEPEST:
+        yield from _constants(vars(value), depth + 1)
     elif issubclass(kind, CodeType):
         yield from _held((value.co_code, value.co_names, value.co_consts), depth)
     elif (function := _function_of(value)) is not None:
@@ -310,3 +339,11 @@ def _held_by(function: FunctionType, depth: int) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         yield from _held(cell.cell_contents, depth + 1)
     yield from _held((function.__defaults__, function.__kwdefaults__), depth)
+    if _home_of(function) is None:
+        used = {name: function.__globals__.get(name) for name in _names_in(function.__code__)}
+        yield from _constants(used, depth + 1)
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Return the names of globals, and of attributes, that code uses."""
+    return set(code.co_names).union(*(_names_in(part) for part in code.co_consts if type(part) is CodeType))
