@@ -49,6 +49,14 @@ def client(served):
         yield made
 
 
+@pytest.mark.parametrize("key", ["alb_x\n", " alb_x", "alb_\x00x", "alb_ä"])
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_key_that_no_request_can_carry_is_refused_and_not_shown(kind, key):
+    with pytest.raises(ValueError, match="does it end in a line end") as refused:
+        kind("http://127.0.0.1:1", key)
+    assert "alb_" not in str(refused.value)
+
+
 def test_a_decision_and_its_reward(client):
     answer = client.rank("news", "an/na ä", context={"device": "phone"}, explain=True)
     (made,) = answer.decisions

@@ -66,6 +66,8 @@ class _Caller:
 
     def __init__(self, url: str, key: str, *, timeout: float = 10.0, patience: float = 30.0) -> None:
         address(url)
+        if not (key.isascii() and key.isprintable() and key == key.strip()):  # not shown: it is a secret
+            raise ValueError("the key must be printable ASCII without blanks at its ends: does it end in a line end?")
         self._patience = patience
         self._options: Any = {
             "base_url": url.rstrip("/"),
