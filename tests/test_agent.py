@@ -789,6 +789,7 @@ BAD_CONTEXTS = {
     "ragged": ([[1.0, 2.0], [3.0]], "contexts must be an array of numbers"),
     "words": ([["a", "b", "c"]] * K, "contexts must be an array of numbers, got text$"),
     "one word": ("arms", "contexts must be an array of numbers, got text$"),
+    "words that are numbers": (np.array([["1_0"] * D] * K, object), "contexts must be an array of numbers, got text$"),
     "bytes": (np.full((K, D), b"a"), "contexts must be an array of numbers, got text$"),
     "a dict": ({"x": 1.0}, "contexts must be an array of numbers"),
     "complex numbers": (np.full((K, D), 1.0 + 2.0j), "contexts must be an array of numbers"),

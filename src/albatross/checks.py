@@ -164,7 +164,8 @@ def numbers(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
         if array.dtype == object:
-            array = array.astype(np.float64)
+            has_text = any(isinstance(each, str | bytes) for each in array.flat)  # float("1_0") would be 10
+            array = array.astype(str if has_text else np.float64)
     except (TypeError, ValueError, OverflowError):  # rows of unequal length, not numbers, or too large
         array = np.array([value], object)
     if array.dtype.kind not in "biuf" and array.size:
