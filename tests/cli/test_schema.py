@@ -52,6 +52,18 @@ def test_a_table_of_items_describes_the_arms(tmp_path):
     assert "[features.size]" in done.output
 
 
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [(LOG, "the table of items must have one row per action"), ("size\n1\n2\n", "the table of items needs a column")],
+)
+def test_what_is_no_table_of_items_is_refused(tmp_path, items, message):
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "items.csv").write_text(items)
+    done = run(tmp_path / "log.csv", "--items", tmp_path / "items.csv")
+    assert done.exit_code == 1
+    assert message in done.output
+
+
 def test_a_log_without_actions_is_refused_in_one_line(tmp_path):
     (tmp_path / "log.csv").write_text("reward,colour\n1,red\n0,blue\n")
     done = run(tmp_path / "log.csv")

@@ -64,9 +64,9 @@ def propose(log: Any, items: Any = None) -> Proposal:
     """
     columns = _columns("log", log)
     of_items: Mapping[str, Sequence[Any]] = {} if items is None else _columns("table of items", items)
-    actions = next((columns[name] for name in _ACTIONS if name in columns), None)
-    if actions is None:
-        raise ValueError(f"the log needs a column 'action', but has {', '.join(map(repr, columns)) or 'none'}")
+    actions = _actions("log", columns)
+    if items is not None and len(set(named := _actions("table of items", of_items))) < len(named):
+        raise ValueError("the table of items must have one row per action: is it a log?")
     schema: dict[str, Feature] = {}
     left_out = []
     for name, values in {**columns, **of_items}.items():
@@ -97,6 +97,13 @@ def _columns(what: str, given: Any) -> Mapping[str, Sequence[Any]]:
     for name in named:
         texts = table.texts(name).tolist()
         found[name] = [_number_or_text(text) for text in texts] if name in numeric else texts
+    return found
+
+
+def _actions(what: str, columns: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    found = next((columns[name] for name in _ACTIONS if name in columns), None)
+    if found is None:
+        raise ValueError(f"the {what} needs a column 'action', but has {', '.join(map(repr, columns)) or 'none'}")
     return found
 
 
