@@ -87,6 +87,7 @@ def test_policies_lists_the_whole_catalogue():
         (("compare", "--out", "nowhere/x.png"), "nowhere is not a folder"),
         (("compare", "--out", "."), ". is a folder: --out is the figure's file name"),
         (("compare", "--noise-sd", "0"), "'--noise-sd'"),
+        (("compare", "--norm-bound", "nan"), "nan is not a number"),
         (("compare", "--policies", f"oful(sigma={'9' * 400})"), "Error: "),
         (("compare", "--policies", "oful(sigma={[]:1})"), "write it as oful(parameter=value, ...)"),
         (("race", "--policies", f"oful(sigma={'-' * 100_000}1)"), "has 100,013 characters"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from albatross.cli.plainly import OWN, new_console, plainly, seed_option
+from albatross.cli.plainly import OWN, Real, new_console, plainly, seed_option
 
 # Options of `compare` that only some problems have.
 _FOR_ENV = {
@@ -59,28 +59,28 @@ _FOR_ENV = {
 @click.option("--sparsity", type=click.IntRange(min=1), default=5, show_default=True, help="Ball: coordinates in use.")
 @click.option(
     "--smallest",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(min=0, min_open=True),
     default=0.12,
     show_default=True,
     help="Ball: smallest nonzero magnitude.",
 )
 @click.option(
     "--theta-norm",
-    type=click.FloatRange(min=0),
+    type=Real(min=0),
     default=1.0,
     show_default=True,
     help="Mixture, nested: norm of theta*.",
 )
 @click.option(
     "--noise-sd",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Real(min=0, min_open=True),
     default=0.5**0.5,
     show_default="sqrt(0.5)",
     help="Standard deviation of the noise.",
 )
 @click.option(
     "--norm-bound",
-    type=click.FloatRange(min=0),
+    type=Real(min=0),
     default=10.0,
     show_default=True,
     help="Mixture: bound on the norm given to OFUL, OFUL+ and OSOM.",
