@@ -108,6 +108,39 @@ def opens_a_file(x):
         return file
 
 
+@compiled
+def misspells_numpy(x):
+    return np.sqtr(x)
+
+
+@compiled
+def scales_in_place(x, factor):
+    x *= factor
+    return x
+
+
+@compiled
+def raises(x):
+    if x > 0.0:
+        raise AttributeError("of the function's own")
+    return x
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_an_error_of_numba_that_is_pythons_says_file_and_line():
+    for function, arguments, cause in (
+        (misspells_numpy, (1.0,), "module 'numpy' has no attribute 'sqtr'"),
+        (scales_in_place, (np.ones(2), "text"), ".*"),  # Numba fails in itself
+    ):
+        for call in (function, function.prepared):
+            with pytest.raises(
+                NotCompiled, match=rf"^Numba cannot compile this: {cause} \(test_compiling.py, line \d+\)$"
+            ):
+                call(*arguments)
+    with pytest.raises(AttributeError, match=r"^of the function's own$"):
+        raises(1.0)
+
+
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("function", "argument", "message"),

@@ -13,12 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, get_type_hints
 
 import numba
 from numba.core import errors as numba_errors
 from numba.core import types
 from numba.core.imputils import impl_ret_borrowed, lower_builtin
+from numba.core.ir import Loc
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
@@ -89,8 +91,10 @@ class compiled:
             return self._dispatcher(*args)
         except SystemError as error:
             raise first_cause(error) from None
-        except _NOT_COMPILED as error:
-            raise NotCompiled(numba_cause(str(error))) from None
+        except Exception as error:
+            if (cause := _cause(error)) is None:
+                raise
+            raise NotCompiled(cause) from None
 
     def prepared(self, *examples: Any) -> Any:
         """Return the function for exactly these types, without looking at types again: 0.8 us a call, not 5."""
@@ -98,8 +102,10 @@ class compiled:
             return self._dispatcher
         try:
             return self._dispatcher.compile(tuple(numba.typeof(example) for example in examples))
-        except _NOT_COMPILED as error:
-            raise NotCompiled(numba_cause(str(error))) from None
+        except Exception as error:
+            if (cause := _cause(error)) is None:
+                raise
+            raise NotCompiled(cause) from None
 
 
 def first_cause(error: SystemError) -> BaseException:
@@ -131,6 +137,20 @@ def numba_cause(text: str) -> str:
     place = _PLACE.search(innermost)
     where = f" ({Path(place[1] or place[3]).name}, line {place[2] or place[4]})" if place else ""
     return f"Numba cannot compile this: {what}{where}"
+
+
+def _cause(error: Exception) -> str | None:
+    """Return why Numba could not compile; None if the error is another one.
+
+    Some mistakes, such as a misspelt function of NumPy, are errors of Python in Numba, at a line that it is typing.
+    """
+    if isinstance(error, _NOT_COMPILED):
+        return numba_cause(str(error))
+    methods = (frame.f_locals.get("self") for frame, _ in walk_tb(error.__traceback__))
+    lines = [place for each in methods if isinstance(place := getattr(each, "loc", None), Loc)]
+    if not lines or isinstance(error, MemoryError):
+        return None
+    return f"Numba cannot compile this: {error} ({Path(lines[-1].filename).name}, line {lines[-1].line})"
 
 
 def _can_be_found(kind: type) -> bool:
