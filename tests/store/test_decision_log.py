@@ -83,7 +83,14 @@ def test_rewards_come_late_out_of_order_twice_or_never(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
-@pytest.mark.parametrize("arms", [[0, 1], ["10", 7], [10**18 - 1, 0], ["0x1", "1_0"], ["1e", "a"], ["infinite", "-"]])
+@pytest.mark.parametrize(
+    "arms",
+    [
+        *([0, 1], ["10", 7], [10**18 - 1, 0], ["0x1", "1_0"], ["1e", "a"], ["infinite", "-"]),
+        ["prix\u202f: 3\xa0€", "می\u200cخواهم"],  # with blanks and joiners of their languages
+        ["\U0001f469\u200d\U0001f680", "\U0001fae8"],  # emoji, made of two, and newer than Python's Unicode
+    ],
+)
 def test_names_of_arms_come_back_as_they_are(tmp_path, name, arms):
     with LogWriter(tmp_path / name) as log:
         for number, arm in enumerate(arms):
@@ -345,7 +352,12 @@ def test_csv_needs_no_library_and_parquet_says_which(tmp_path, monkeypatch):
         ({"eligible": ["art", 1, "1"]}, "eligible lists arm '1' twice: a log has one row of features per arm"),
         ({"eligible": ["art", "NA"]}, "the name of an arm in a log must be .* and none of NA, NULL.* not 'NA'"),
         ({"eligible": ["art", " x"]}, "the name of an arm in a log must be .* without blanks at its ends"),
-        ({"eligible": ["art", "a\nb"]}, "the name of an arm in a log must be a whole number or a printable text"),
+        ({"eligible": ["art", "a\u2028b"]}, "the name of an arm in a log must be .* without control characters"),
+        ({"eligible": ["art", "\ud800"]}, "the name of an arm in a log must be .* without control characters"),
+        (
+            {"eligible": ["art", "a\nb"]},
+            "the name of an arm in a log must be a whole number or a text, without control",
+        ),
         ({"user": 1.5}, r"the name of a user in a log must be .*, not 1\.5"),
         ({"decision": None}, "the name of a decision in a log must be .*, not None"),
         ({"propensity": 0.0}, "propensity must be above 0 and at most 1, or None, not 0.0"),

@@ -33,6 +33,7 @@ COLUMNS = ("decision", "user", "action", "eligible", "propensity", "reward", "co
 _UNFINISHED = ".unfinished"
 _FIRST = b'{"decision": "'  # with which every event begins
 _MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")  # texts that tables take for missing values
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # ends lines, or cannot be written
 # Texts that tables take for numbers, and those among them that they give back as they are.
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
 _INDEX = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
@@ -212,10 +213,9 @@ def _is_list(value: Any) -> bool:
 def _label(what: str, value: Any) -> str:
     """Return a name as a text that tables give back as it is."""
     text = str(value) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else ""
-    if not text.isprintable() or text != text.strip() or text in _MISSING:
-        words = ", ".join(_MISSING[1:])
-        wanted = f"a whole number or a printable text without blanks at its ends, and none of {words}"
-        raise ValueError(f"the name of {what} in a log must be {wanted}, not {shown(value)}")
+    if _CONTROL.search(text) or text != text.strip() or text in _MISSING:
+        wanted = "a whole number or a text, without control characters and without blanks at its ends, and none of "
+        raise ValueError(f"the name of {what} in a log must be {wanted}{', '.join(_MISSING[1:])}, not {shown(value)}")
     return text
 
 
@@ -331,7 +331,7 @@ def _is_event(event: Any) -> bool:
 
 
 def _are_names(*values: Any) -> bool:
-    return all(isinstance(value, str) and value.isprintable() for value in values)
+    return all(isinstance(value, str) and not _CONTROL.search(value) for value in values)
 
 
 def _is_number(value: Any) -> bool:
