@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -124,6 +125,19 @@ def test_wrong_records_are_refused_by_name_and_count_nothing(features, situation
     assert not any(features.missing.values())
 
 
+@pytest.mark.parametrize("feature", [Category(values=[0, 1]), Category(buckets=8)], ids=["listed", "hashed"])
+@pytest.mark.parametrize("value", [True, Decimal(1)], ids=repr)
+def test_a_number_in_a_category_is_not_what_equals_it(feature, value):
+    features = Features({"floor": feature})
+    features.encode(None, [{"floor": 1}])  # a hashed category remembers it
+    with pytest.raises(ValueError, match="floor must be a text or a whole number, not "):
+        features.encode(None, [{"floor": value}])
+
+
+def test_any_text_can_be_hashed():
+    assert Features({"site": Category(buckets=4)}).encode(None, [{"site": "\ud800"}]).sum() == 1.0
+
+
 def test_records_by_name_follow_the_arms_when_their_order_changes():
     features = Features({"x": Number()})
     agent = Agent(policies.LinUCB(), arms=["a", "b"], features=features, seed=0)
@@ -132,6 +146,13 @@ def test_records_by_name_follow_the_arms_when_their_order_changes():
     agent.add_arm("a")
     decision = agent.select(features.encode(None, records, order=agent.arms), eligible=["a"])
     assert decision.action.tolist() == [1.0]
+
+
+def test_names_of_numpy_order_records():
+    features = Features({"x": Number()})
+    for names in (["b", "a"], [7, 5]):
+        records = {names[1]: {"x": 1.0}, names[0]: {"x": -1.0}}
+        assert features.encode(None, records, order=np.array(names)).tolist() == [[-1.0], [1.0]]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +242,15 @@ def test_columns_that_no_feature_can_hold_are_left_out_with_the_reason(tmp_path)
     kinds = [("action", int), ("new", bool), ("hour", float)]
     table = np.array([(t % 2, t % 3 == 0, t % 5) for t in range(20)], dtype=kinds)
     assert propose(table).left_out == ["'new' has truth values: make numbers of them, 0 and 1"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_vectors_and_an_index_in_a_frame_are_left_out_of_a_proposal(library):
+    columns = {"": range(20), "action": [t % 2 for t in range(20)], "hour": [t % 5 for t in range(20)]}
+    columns["embedding"] = [[1.0, float(t)] for t in range(20)]
+    found = propose(pytest.importorskip(library).DataFrame(columns))
+    assert list(found.features.schema) == ["hour"]
+    assert found.left_out == ["'embedding' has lists: declare a vector, if they are numbers"]
 
 
 def test_a_table_of_items_describes_the_arms(tmp_path):

@@ -20,6 +20,7 @@ from albatross.checks import shown
 
 Whose = Literal["arm", "situation"]
 _PLAIN = frozenset({float, int})
+_NAMES = frozenset({str, int})
 _MOST_REMEMBERED = 100_000  # hashed values whose bucket is kept in memory
 
 
@@ -97,10 +98,12 @@ class Category:
 
     def raw(self, name: str, values: Sequence[Any]) -> Sequence[float]:
         """Return one row: the place of every value (n,), NaN if missing."""
-        try:
-            return list(map(self._codes.__getitem__, values))  # all are known: the common case
-        except (KeyError, TypeError):
-            return [self._code(name, value) for value in values]
+        if _NAMES.issuperset(map(type, values)):  # True would be 1
+            try:
+                return list(map(self._codes.__getitem__, values))  # all are known: the common case
+            except KeyError:
+                pass
+        return [self._code(name, value) for value in values]
 
     def _code(self, name: str, value: Any) -> float:
         if is_missing(value):
@@ -113,7 +116,8 @@ class Category:
         if value in self._codes:
             return self._codes[value]
         if self.buckets:
-            bucket = int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little") % self.buckets
+            text = str(value).encode("utf-8", "surrogatepass")
+            bucket = int.from_bytes(blake2b(text, digest_size=8).digest(), "little") % self.buckets
             if len(self._codes) < _MOST_REMEMBERED:
                 self._codes[value] = float(bucket)
             return float(bucket)

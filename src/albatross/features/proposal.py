@@ -70,7 +70,7 @@ def propose(log: Any, items: Any = None) -> Proposal:
     schema: dict[str, Feature] = {}
     left_out = []
     for name, values in {**columns, **of_items}.items():
-        if name in (*_ACTIONS, *_OTHERS):
+        if name in (*_ACTIONS, *_OTHERS) or not name.strip():  # the index of a frame that was written to a file
             continue
         found = _feature(values, "arm" if name in of_items or _is_of_arm(values, actions) else "situation")
         if isinstance(found, str):
@@ -118,7 +118,7 @@ def _is_of_arm(values: Sequence[Any], actions: Sequence[Any]) -> bool:
     """Return whether the value is the same in all rows of every action, and some action has two rows."""
     by_action = defaultdict(set)
     for value, action in zip(values, actions, strict=True):
-        by_action[action].add(None if is_missing(value) else value)
+        by_action[action].add(None if is_missing(value) else str(value))  # a list has no hash
     return len(by_action) < len(values) and all(len(found) == 1 for found in by_action.values())
 
 
@@ -127,6 +127,8 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
     present = [value for value in values if not is_missing(value)]
     if len(set(map(str, present))) < 2:
         return "is constant" if present else "is missing in every row"
+    if any(isinstance(value, list | tuple | np.ndarray) for value in present):
+        return "has lists: declare a vector, if they are numbers"
     if any(isinstance(value, bool) for value in present):
         return "has truth values: make numbers of them, 0 and 1"
     numeric = [value for value in present if isinstance(value, int | float | np.number)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from albatross import checks
 from albatross.checks import shown
 
@@ -23,7 +25,7 @@ def in_order(records: Any, order: Any) -> Any:
         raise ValueError("a dict of records needs the order of its rows: encode(situation, records, order=agent.arms)")
     if isinstance(order, str) or not isinstance(order, Iterable):
         raise ValueError(f"order must be a list of names, not {shown(order)}")
-    names = list(order)
+    names = [name.item() if isinstance(name, np.generic) else name for name in order]
     for name in names:
         checks.name("an arm", name)
         if name not in records:
