@@ -9,7 +9,7 @@ import pytest
 from stepping import same_state, state_of
 from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
 
-from albatross import Agent, Fleet, policies
+from albatross import Agent, Fleet, Flock, policies
 from albatross.crowd import recipe as recipe_module
 from albatross.protocol import fold_arm, init, open_arm, resolve
 from albatross.states import leaves
@@ -338,6 +338,21 @@ def test_an_explanation_adds_up_and_names_features():
         assert "topic=sport" in str(found)
     with pytest.raises(ValueError, match="Uniform has no score"):
         Agent(policies.Uniform(), n_arms=2, dim=1).explain([[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_equal_arms_the_one_that_would_be_chosen_is_explained(seed):
+    arms, contexts = ["a", "b", "c", "d", "e"], np.zeros((5, 2))
+    agent = Agent(policies.Greedy(), arms=arms, dim=2, seed=seed)
+    agent.warm_start(contexts, arms, np.ones(5))
+    found = agent.explain(contexts)
+    assert found.arms[found.best] == agent.select(contexts).arm
+    for crowd in (
+        Fleet(policies.Greedy(biases=False), users=["ann"], arms=arms, dim=2, seed=seed),
+        Flock(users=["ann"], arms=arms, dim=2, seed=seed),
+    ):
+        found = crowd.explain("ann", contexts)
+        assert found.arms[found.best] == crowd.select(["ann"], contexts[None]).arms[0]
 
 
 def test_many_new_arms_do_not_shrink_the_confidence_set_of_naoful():

@@ -49,7 +49,8 @@ def explain(
     else:
         with np.errstate(invalid="ignore"):
             means = scores - widths  # inf - inf is NaN
-    return compared(found, offer, means, scores, widths, arms=arms, names=names)
+    priority = getattr(state, "priority", np.arange(offer.pending.size))
+    return compared(found, offer, means, scores, widths, priority=priority, arms=arms, names=names)
 
 
 def compared(
@@ -59,11 +60,14 @@ def compared(
     scores: np.ndarray,
     widths: np.ndarray,
     *,
+    priority: np.ndarray,
     arms: Sequence[Any],
     names: Sequence[str],
 ) -> Explanation:
-    """Compare the best row with the next one; `found` has the estimates `theta_hat` and `biases`, if there are any."""
-    priority = np.arange(offer.pending.size)
+    """Compare the best row with the next one; `found` has the estimates `theta_hat` and `biases`, if there are any.
+
+    `priority` is the order by which the policy breaks ties between arms.
+    """
     best = int(pick_best(scores, offer, priority))
     others = offer.eligible.copy()
     others[best] = False

@@ -35,7 +35,7 @@ from albatross.forks import renew_after_fork
 from albatross.loops import FLOOR_NUMBERS, Events
 from albatross.models.population import Posterior
 from albatross.models.units import unit_of
-from albatross.noise import fill_by_user
+from albatross.noise import fill_by_user, fill_orders
 from albatross.notebook import html_table
 from albatross.protocol import Offer
 
@@ -286,7 +286,10 @@ class Flock(Sharing, Batches):
             means, widths = estimates(posterior, offer, unit, plays, dim)
             found = {"theta_hat": posterior.mean[:dim] / unit, "biases": posterior.mean[dim:]}
             means += level
-            return compared(found, offer, means, means + widths, widths, arms=crowd.arms.names, names=self._names)
+            order = np.empty((1, crowd.n_slots), np.int64)
+            fill_orders(order, crowd.keys[slot : slot + 1], 0)
+            named = {"priority": order[0], "arms": crowd.arms.names, "names": self._names}
+            return compared(found, offer, means, means + widths, widths, **named)
 
     @property
     def _names(self) -> Sequence[str]:
