@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,6 +103,17 @@ def test_regret_is_drawn_with_a_line_and_a_band_per_policy(runs, tmp_path):
     figure.savefig(tmp_path / "regret.png")
     assert (tmp_path / "regret.png").stat().st_size > 10_000
     assert plot_regret(runs["ucb"]).axes
+
+
+def test_many_policies_look_different(runs):
+    figure = plot_regret({f"policy {number}": runs["ucb"] for number in range(10)})
+    assert len({(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}) == 10
+
+
+def test_runs_of_other_rounds_or_trials_are_not_drawn_together(runs):
+    for change in ({"rounds": runs["ucb"].rounds + 1}, {"regret": runs["ucb"].regret[:1]}):
+        with pytest.raises(ValueError, match="runs must have the same recorded rounds and the same number of trials"):
+            plot_regret({**runs, "another": replace(runs["ucb"], **change)})
 
 
 def test_notebooks_show_tables_with_escaped_names(runs):

@@ -30,7 +30,7 @@ COLOURS = {
     "albatross": WINE,
     "uniform": "#000000",
 }
-_OTHER_COLOURS = (VIOLET, "#661100", "#AA4499", "#117733", "#44AA99")
+OTHER_COLOURS = (VIOLET, "#661100", "#AA4499", "#117733", "#44AA99")
 
 
 class Look(NamedTuple):
@@ -64,7 +64,7 @@ _STYLE: Any = {
 
 def colour(name: str, position: int = 0) -> str:
     """Return the colour of a policy, the same in every figure; policies without their own colour take turns."""
-    return COLOURS.get(name, _OTHER_COLOURS[position % len(_OTHER_COLOURS)])
+    return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
 
 
 def new_figure(
