@@ -67,7 +67,8 @@ class Agent:
     retired later; `n_arms` only counts them. Without either, the arms are the vectors of the unit ball and the default
     is `policies.AlbatrossDim`. With `arms="passing"`, every decision has rows of its own, which belong to no arm; the
     policy must be one without biases. `features` gives the coordinates their names, and `dim` is then not needed. With
-    `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0.
+    `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities of a deterministic policy are
+    known and never 0.
 
     Rewards may arrive late, in any order, or never. At most `max_pending` decisions are kept; beyond that the oldest is
     forgotten and counted in `diagnostics()["forgotten"]`. An agent may be shared by threads.

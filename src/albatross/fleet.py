@@ -36,8 +36,8 @@ class Fleet(Batches):
     they first come; with `n_users` they are numbered from 0. `arms` names the arms, which can be added and retired
     later; `n_arms` only counts them. With `arms="passing"`, every batch has rows of its own, which belong to no arm;
     the policy must be one without biases. `features` gives the coordinates their names, and `dim` is then not needed.
-    With `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities are known and never 0.
-    `horizon` is the expected number of rounds per user, for policies that need it.
+    With `floor=0.02`, two decisions in a hundred are for a random arm, so that propensities of a deterministic policy
+    are known and never 0. `horizon` is the expected number of rounds per user, for policies that need it.
 
     The fleet only counts the pending choices of each user and arm: keep the `Choices` until the rewards arrive, and
     call `drop` for those that will not be rewarded. A fleet may be shared by threads.
