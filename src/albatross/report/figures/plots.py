@@ -31,7 +31,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
-    """Label powers of ten; also 2 and 5 if they are few, only every third if they are many, and round numbers if none.
+    """Label powers of ten; also 2 and 5 if they are few, only every third if they are many; round numbers if one or none.
 
     >>> log_axis("d", [50, 400])["ticktext"]
     ['50', '100', '200', '500']
@@ -39,6 +39,10 @@ def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
     ['1k', '1M', '1B', '1T']
     >>> log_axis("regret", [3510, 3790])["ticktext"]
     ['3.5k', '3.6k', '3.7k', '3.8k']
+    >>> log_axis("round", [560e3, 1.68e6])["ticktext"]
+    ['500k', '1M', '1.5M', '2M']
+    >>> log_axis("regret", [137, 137])["ticktext"]
+    ['137']
     """
     found = np.asarray(values, dtype=float)
     found = found[np.isfinite(found) & (found > 0.0)]
@@ -48,7 +52,9 @@ def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
     powers = range(every * math.floor(math.log10(low) / every - 1), math.ceil(math.log10(high)) + 2, every)
     ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [tick for tick in ticks if low / 1.3 <= tick <= 1.3 * high]
-    if not any(low <= tick <= high for tick in inside):
+    if low == high:
+        inside = [low]
+    elif sum(low <= tick <= high for tick in inside) < 2:  # a single label gives no scale
         inside = [float(tick) for tick in MaxNLocator(nbins=4, steps=(1, 2, 5, 10)).tick_values(low, high)]
     return axis(title, type="log", tickvals=inside, ticktext=[in_words(tick) for tick in inside], **more)
 
