@@ -36,6 +36,12 @@ LEAST_CONTRAST = """(() => {
       getComputedStyle(each.querySelector("text")).fill, getComputedStyle(each.querySelector("rect")).fill)),
   );
 })()"""
+# Between the title of an axis and its labels, in pixels.
+LEAST_DISTANCE = """Math.min(...[...document.querySelectorAll(".drawing")].map((each) => {
+  const title = each.querySelector("text.ytitle");
+  const labels = [...each.querySelectorAll(".ytick text")].map((label) => label.getBoundingClientRect().left);
+  return title ? Math.min(...labels) - title.getBoundingClientRect().right : Infinity;
+}))"""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +87,7 @@ def test_nothing_fails_nothing_is_fetched_and_nothing_sticks_out(opened):
         assert page.locator(f"section.panel:has({drawn})").count() == len(PANELS) + 1
         assert page.locator(drawn).count() == drawings.count()
         assert drawings.first.bounding_box()["y"] < 900  # on the first screen
+        assert page.evaluate(LEAST_DISTANCE) > 4
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(f"{LEAST_CONTRAST} >= 3", timeout=120_000)  # it draws everything again
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

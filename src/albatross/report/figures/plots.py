@@ -27,7 +27,7 @@ def numbers(values: Any) -> list[float | None]:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    return {"title": {"text": title}, "automargin": True, "zeroline": False, **more}
+    return {"title": {"text": title, "standoff": 8}, "automargin": True, "zeroline": False, **more}
 
 
 def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
