@@ -8,7 +8,7 @@ import small_results
 from rich.console import Console
 
 from albatross.report.claims import measured
-from albatross.report.figures import theorems
+from albatross.report.figures import panels, theorems
 from albatross.report.tables import plain_table, policy_rows, print_claims
 from albatross.store.results import Stored
 
@@ -54,3 +54,20 @@ def test_final_numbers_keep_three_digits_and_their_rows_have_names(tmp_path):
     ]
     assert [float(row[1]) for row in estimates] == [float(f"{each['final_mean']:.3g}") for each in entries]
     assert {each["part"] for each in summary["policies"].values()} <= set(theorems._PARTS)
+
+
+def test_a_policy_that_played_one_trial_has_no_deviation(tmp_path):
+    small_results.write_panel(tmp_path, "e")
+    summary = Stored(tmp_path).summaries["e"]
+    summary["policies"]["alb-dim-inside"] |= {"trials": 1, "final_sd": 0.0}
+    headings, rows = policy_rows(summary)
+    deviations = {row[0]: row[headings.index("sd")] for row in rows}
+    assert deviations.pop("ALB-Dim inside the ball, 1 trial") == ""
+    assert all(deviations.values())
+
+
+def test_the_rows_of_rated_rows_have_the_names_of_their_plots(tmp_path):
+    small_results.write_panel(tmp_path, "h")
+    stored = Stored(tmp_path)
+    _, rows = policy_rows(stored.summaries["h"])
+    assert {row[0].partition(", ")[2] for row in rows} == {plot.title for plot in panels.plots(stored, "h")}

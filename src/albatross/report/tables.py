@@ -27,7 +27,8 @@ def policy_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     rows = []
     for entry, values in zip(entries, epochs, strict=True):
         cells = [panels.label(panel, entry), counted(entry["final_mean"])]
-        cells += [counted(entry["final_sd"])] * several
+        alone = entry.get("trials", summary["trials"]) == 1  # a slow policy may have fewer trials than its panel
+        cells += ["" if alone else counted(entry["final_sd"])] * several
         cells += [counted(entry["per_user"][kind]) for kind in kinds]
         cells += [f"{entry['slope']['mean']:z.2f}" if "slope" in entry else ""] * sloped
         cells += ["  ".join(map(short, values))] * any(epochs)

@@ -47,13 +47,17 @@ _ON_PAGE = {**LOOKS, "uniform": LOOKS["uniform"]._replace(colour=style.GREY)}  #
 Rows = Mapping[str, np.ndarray]
 
 
+def _title(source: str, mode: str) -> str:
+    return f"{SOURCES[source]}: {MODES[mode]}"
+
+
 def _label(entry: Mapping[str, Any]) -> str:
-    return f"{LOOKS[entry['policy']].label}, {SOURCES[entry['source']]}, {entry['mode']}"
+    return f"{LOOKS[entry['policy']].label}, {_title(entry['source'], entry['mode'])}"
 
 
 def _places(rows: Rows) -> dict[tuple[str, str], str]:
     """Return the title of every source in every mode."""
-    return {(source, mode): f"{SOURCES[source]}: {MODES[mode]}" for source, mode in groups(rows, "source", "mode")}
+    return {(source, mode): _title(source, mode) for source, mode in groups(rows, "source", "mode")}
 
 
 def _rewards(rows: Rows, source: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
