@@ -15,7 +15,7 @@ from stepping import same_state, state_of
 from variants import DIM, N_ARMS, ON_THE_BALL, VARIANTS, case, new_agent, offered
 
 from albatross import policies
-from albatross.contract import arms_and_scores, checks_for
+from albatross.contract import Broken, arms_and_scores, checks, checks_for
 
 every_policy = pytest.mark.parametrize("name", VARIANTS)
 every_policy_with_arms = pytest.mark.parametrize("name", [name for name in VARIANTS if name not in ON_THE_BALL])
@@ -31,6 +31,12 @@ def test_every_policy_of_the_catalogue_is_held_to_the_contract():
 )
 def test_every_policy_keeps_the_contract(name, check):
     check(case(name))
+
+
+def test_a_policy_that_hardly_beats_uniform_play_is_told_by_how_much(monkeypatch):
+    monkeypatch.setattr(checks, "ratio_to_uniform", lambda case: 0.61)
+    with pytest.raises(Broken, match=r"^the regret is 0\.61 of that of uniform play, not below 0\.5$"):
+        checks.it_beats_uniform_play(case("linucb"))
 
 
 def test_without_compilation_the_same_arms_are_played():

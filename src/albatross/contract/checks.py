@@ -224,7 +224,7 @@ def it_beats_uniform_play(case: Case) -> None:
     """On an easy problem, its regret is less than half of that of uniform play."""
     if case.learns:
         ratio = ratio_to_uniform(case)
-        _require(ratio < 0.5, f"it is {ratio:.2f} of it")
+        _require(ratio < 0.5, f"the regret is {ratio:.2f} of that of uniform play, not below 0.5")
 
 
 def ineligible_arms_are_never_played(case: Case) -> None:
