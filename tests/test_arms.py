@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
 
 from albatross import Agent, Fleet, Flock, policies
 from albatross.crowd import recipe as recipe_module
-from albatross.protocol import fold_arm, init, open_arm, resolve
+from albatross.protocol import fold_arm, init, open_arm, resolve, score, update
 from albatross.states import leaves
 
 NAMES = ["sport", "politics", "art", "science", "travel", "food", "chess"]
@@ -353,6 +354,43 @@ def test_of_equal_arms_the_one_that_would_be_chosen_is_explained(seed):
     ):
         found = crowd.explain("ann", contexts)
         assert found.arms[found.best] == crowd.select(["ann"], contexts[None]).arms[0]
+
+
+class Flat(NamedTuple):
+    scale: float = 1.0
+
+
+class FlatState(NamedTuple):
+    sums: np.ndarray  # (d K,)
+    priority: np.ndarray  # (K,)
+
+
+@init.register
+def init_flat(policy: Flat, n_arms, dim, rng):
+    return FlatState(np.zeros(n_arms * dim), np.arange(n_arms))
+
+
+@score.register
+def score_flat(policy: Flat, state, offer, noise):
+    return np.zeros(offer.arms.size), np.zeros(offer.arms.size)
+
+
+@update.register
+def update_flat(policy: Flat, state, choice, reward, n):
+    state.sums[choice.arm] += reward
+
+
+def test_a_state_without_an_axis_of_arms_takes_no_new_ones():
+    """Its entries would change places in silence."""
+    agent = Agent(Flat(), arms=["a", "b", "c"], dim=2, seed=0)
+    fleet = Fleet(Flat(), users=["ann"], arms=["a", "b", "c"], dim=2, seed=0)
+    message = "Flat can take no new arms: the array 'sums' of its state needs an axis with one entry per arm"
+    for bandit in (agent, fleet):
+        for retired in ("b", "c"):
+            with pytest.raises(ValueError, match=message):
+                bandit.add_arm("d")
+            bandit.retire_arm(retired)  # its slot is free now
+        assert bandit.arms == ["a"]
 
 
 def test_many_new_arms_do_not_shrink_the_confidence_set_of_naoful():

@@ -53,6 +53,17 @@ def widened(state: Any, fresh: Any) -> Any:
     return wide
 
 
+def without_axis_of_arms(fresh: Any, wider: Any) -> str | None:
+    """Return the name of an array that holds something per arm, but not along an axis of arms; None if there is none.
+
+    `wider` is a fresh state with an arm more.
+    """
+    for (name, array), (_, more) in zip(leaves(fresh), leaves(wider), strict=True):
+        if any(want - have not in (0, 1) for have, want in zip(array.shape, more.shape, strict=True)):
+            return name
+    return None
+
+
 def clear_arm(state: Any, fresh: Any, wider: Any, arm: int) -> None:
     """Set all entries of one arm to those of a `fresh` state; `wider` is one with an arm more, to find their axes.
 

@@ -37,7 +37,7 @@ def test_the_example_of_the_page_keeps_the_contract(folder):
     done = run("check-policy", f"{folder}/forgetful.py:Forgetful(memory=0.995)")
     lines = done.output.splitlines()
     assert done.exit_code == 0, done.output
-    assert lines[-1] == "Forgetful keeps the contract: 13 checks passed"
+    assert lines[-1] == "Forgetful keeps the contract: 14 checks passed"
     assert all(line.startswith("ok      ") and line.endswith(".") for line in lines[:-1])
 
 

@@ -21,7 +21,7 @@ from albatross.contract.stepping import (
     state_of,
     tracked_play,
 )
-from albatross.protocol import Choice, diagnostics, hold, reset, resolve
+from albatross.protocol import Choice, check_change_of_arms, diagnostics, hold, reset, resolve
 
 Check = Callable[[Case], None]
 
@@ -237,6 +237,21 @@ def ineligible_arms_are_never_played(case: Case) -> None:
         agent.update(decision, float(rng.standard_normal()))
 
 
+def arms_come_and_go(case: Case) -> None:
+    """Arms may be added and retired while it plays, unless it refuses to."""
+    agent, rng = Agent(case.policy, arms=range(N_ARMS), dim=DIM, seed=4), np.random.default_rng(4)
+    try:
+        check_change_of_arms(agent._parameters)
+    except ValueError:
+        return
+    for t in range(30):
+        if t % 10 == 5:
+            agent.add_arm(f"arm {t}")
+        if t % 10 == 9:
+            agent.retire_arm(agent.arms[0])
+        agent.update(agent.select(rng.standard_normal((agent.n_arms, DIM))), float(rng.standard_normal()))
+
+
 def no_size_of_contexts_gives_nan(case: Case) -> None:
     """Whatever the size of contexts, from 1e-300 to 1e100, no score is NaN."""
     for size, rounds in _sizes():
@@ -314,6 +329,7 @@ WITH_ARMS: list[Check] = [
     ineligible_arms_are_never_played,
     late_rewards_are_taken,
     lost_rewards_starve_no_arm,
+    arms_come_and_go,
     it_beats_uniform_play,
     no_size_of_contexts_gives_nan,
 ]

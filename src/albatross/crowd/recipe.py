@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from albatross.protocol import Policy, fold_arm, init, noise_size, open_arm, resolve
-from albatross.states import clear_arm, is_priority, leaves, mapped, state_of, widened
+from albatross.states import clear_arm, is_priority, leaves, mapped, state_of, widened, without_axis_of_arms
 
 
 class Recipe:
@@ -50,7 +50,10 @@ class Recipe:
         The states had so many slots and get `n_slots`. What the last arm of the slot taught about theta stays; its bias
         does not pass to the new one.
         """
-        parameters = self.parameters(n_slots)
+        parameters, fresh, wider = self.parameters(n_slots), self.fresh(n_slots), self.fresh(n_slots + 1)
+        if name := without_axis_of_arms(fresh, wider):
+            needs = f"the array {name!r} of its state needs an axis with one entry per arm"
+            raise ValueError(f"{type(self.policy).__name__} can take no new arms: {needs}")
         new: Iterable[int] = [slot]
         if n_slots > had:
             states, new = self.widened(states, n_slots), range(had, n_slots)  # slots that are still empty, too
@@ -59,7 +62,7 @@ class Recipe:
             if is_registered(fold_arm, parameters):
                 for user in users:
                     fold_arm(parameters, state_of(states, user), slot)
-            clear_arm(states, self.fresh(n_slots), self.fresh(n_slots + 1), slot)
+            clear_arm(states, fresh, wider, slot)
         if is_registered(open_arm, parameters):
             for user in users:
                 for arm in new:
