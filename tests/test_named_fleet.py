@@ -52,6 +52,18 @@ ONE = np.zeros((1, 3, D))
 # ------------------------------------------------------------------------------------------------------ users by name
 
 
+def test_a_name_of_numpy_is_a_user():
+    fleet = new_fleet(users=["anna", 7])
+    assert [name in fleet for name in (*np.array(["anna", "bob"]), *np.array([7, 8]))] == [True, False, True, False]
+
+
+def test_numbered_arms_have_slots_too():
+    fleet = Fleet(LINTS, users=["anna"], n_arms=3, dim=D, seed=0)
+    assert fleet.slot_of(2) == 2
+    with pytest.raises(ValueError, match="arm 3 is unknown"):
+        fleet.slot_of(3)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
 def test_a_column_of_a_data_frame_names_users(library):
     users = ["anna", "bob"]

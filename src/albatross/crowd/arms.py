@@ -86,6 +86,10 @@ class NumberedArms:
         """Return the arms of rows with these slots."""
         return [self.name_of(slot) for slot in slots.tolist()]
 
+    def slot(self, name: Any) -> int:
+        """Return the slot of an arm."""
+        return int(self.slots([name])[0])
+
     def slots(self, arms: Any, n: int | None = None) -> np.ndarray:
         """Return the slots of a list of n arms, or of any number of them."""
         given = checks.numbers("arms", arms)

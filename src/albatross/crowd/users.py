@@ -90,6 +90,7 @@ class NamedUsers(NumberedUsers):
         return len(self._slots)
 
     def __contains__(self, user: Any) -> bool:
+        user = user.item() if isinstance(user, np.generic) else user
         return type(user) in (str, int) and user in self._slots
 
     @property
