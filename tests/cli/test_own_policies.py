@@ -45,8 +45,9 @@ def test_plain_python_never_takes_a_file_of_the_current_folder_for_a_module_of_p
     (tmp_path / "json.py").write_text("raise SystemExit('I was run')")
     policy = f"{folder}/forgetful.py:Forgetful"
     script = (
-        "import sys; from albatross.cli.check_policy import _compare_with_python, built;"
-        "from albatross.contract import Case; _compare_with_python(sys.argv[1], Case(built(sys.argv[1]), None))"
+        "import sys; from albatross.cli.check_policy import _compare_with_python, _played_in_python, built;"
+        "from albatross.contract import Case;"
+        "_compare_with_python(_played_in_python(sys.argv[1]), Case(built(sys.argv[1]), None))"
     )
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # compiling would take a minute
     done = processes.run([sys.executable, "-P", "-c", script, policy], cwd=tmp_path, env=env)
@@ -104,9 +105,10 @@ def test_an_environment_without_a_size_is_refused(folder):
         ),
         ("np.zeros(n_arms), np", "[0.0], np", r"TypeError: the state of Forgetful holds counts=\[0.0\]: it must be"),
         ("rng.permutation(n_arms)", "rng.permute(n_arms)", r"AttributeError: .*permute.* \(broken.py, line \d+\)$"),
+        ("counts[choice.arm]", "counts[choice.arm + 9]", r"it raises IndexError: .* \(broken.py, line \d+\)$"),
         ("@update.register", "", "TypeError: update is not defined for Forgetful: register it$"),
     ],
-    ids=["Numba", "state", "init", "no update"],
+    ids=["Numba", "state", "init", "index", "no update"],
 )
 def test_a_mistake_is_a_sentence_and_not_a_traceback(folder, tmp_path, old, new, message):
     text = (folder / "forgetful.py").read_text()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,12 +57,13 @@ def check_policy(policy: str) -> None:
         click.echo(printable(f"FAILED  {text.removesuffix('.')}: {reason}"))
         return None
 
-    case = run("It compiles and plays.", lambda: case_of(subject))
+    # Plain Python plays first: an index outside of an array could crash compiled code.
+    played, case = run("It compiles and plays.", lambda: (_played_in_python(policy), case_of(subject))) or (None, None)
     checks = [] if case is None else checks_for(case)
     for check in checks:
         run(sentence(check), lambda check=check: check(case))
     if case is not None:
-        run("Plain Python plays the same arms as compiled code.", lambda: _compare_with_python(policy, case))
+        run("Plain Python plays the same arms as compiled code.", lambda: _compare_with_python(played, case))
     if failures:
         click.echo(f"{name} breaks the contract: {len(failures)} of {2 + len(checks)} checks failed")
         sys.exit(1)
@@ -75,11 +78,9 @@ def built(text: str) -> Any:
     return build(text, {"sigma": SIGMA, "horizon": HORIZON}, files=True)
 
 
-def _compare_with_python(text: str, case: Any) -> None:
-    """Play some rounds in a process without Numba, where an index outside of an array is an error."""
-    import numpy as np
-
-    from albatross.contract import Broken, arms_and_scores
+def _played_in_python(text: str) -> subprocess.CompletedProcess[str]:
+    """Play some rounds in a process without Numba, where an index outside of an array is an error: raise it."""
+    from albatross.contract import Broken
 
     done = subprocess.run(
         # -P: a file of the current folder must not stand for a module of Python, such as json.
@@ -89,9 +90,20 @@ def _compare_with_python(text: str, case: Any) -> None:
         text=True,
         timeout=_LIMIT,
     )
-    if done.returncode:
+    if _last_line(done.stderr).startswith("IndexError: "):
         raise Broken(f"in plain Python it raises {_last_line(done.stderr)}")
-    slow, fast = np.array(json.loads(done.stdout.splitlines()[-1])), np.array(arms_and_scores(case, _ROUNDS))
+    return done
+
+
+def _compare_with_python(played: Any, case: Any) -> None:
+    """Play the same rounds in compiled code."""
+    import numpy as np
+
+    from albatross.contract import Broken, arms_and_scores
+
+    if played.returncode:
+        raise Broken(f"in plain Python it raises {_last_line(played.stderr)}")
+    slow, fast = np.array(json.loads(played.stdout.splitlines()[-1])), np.array(arms_and_scores(case, _ROUNDS))
     different = np.flatnonzero(slow[:, 0] != fast[:, 0])
     if different.size:
         raise Broken(f"another arm in round {different[0] + 1}: compiled code does not check indices and types")
@@ -100,5 +112,8 @@ def _compare_with_python(text: str, case: Any) -> None:
 
 
 def _last_line(text: str) -> str:
+    """Return the error at the end of a traceback, with its place."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "an error without a text"
+    places = re.findall(r'^ *File "(.*)", line (\d+)', text, re.MULTILINE)
+    where = f" ({Path(places[-1][0]).name}, line {places[-1][1]})" if places else ""
+    return f"{lines[-1].strip()}{where}" if lines else "an error without a text"
