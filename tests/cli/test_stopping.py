@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,8 @@ from types import ModuleType
 import processes
 import pytest
 
-from albatross.cli import main
+from albatross.cli import Terminated, _terminate, main
+from albatross.cli.plainly import plainly
 
 COMMAND = [sys.executable, "-c", "from albatross.cli import main; main()"]
 STOPPED = "stopped; what was finished is kept\n"
@@ -69,6 +71,21 @@ def test_ctrl_c_ends_any_other(begun):
     assert process.wait(60.0) == 130
     assert said_last(errors) == "\n" + STOPPED
     assert processes.all_gone(process)
+
+
+def test_sigterm_that_a_library_turned_into_another_error_still_counts_as_such(monkeypatch, capsys):
+    monkeypatch.setattr(Terminated, "came", False)
+
+    @plainly
+    def command():
+        with contextlib.suppress(Terminated):
+            _terminate()
+        raise KeyboardInterrupt  # as an interrupted query of DuckDB
+
+    with pytest.raises(SystemExit) as stopped:
+        command()
+    assert stopped.value.code == 143
+    assert capsys.readouterr().err == STOPPED
 
 
 def test_ctrl_c_while_the_commands_are_loaded_is_no_traceback(monkeypatch):

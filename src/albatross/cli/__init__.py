@@ -12,6 +12,8 @@ from albatross.errors import missing_extra
 class Terminated(KeyboardInterrupt):
     """Raised on SIGTERM; a command then stops as after Ctrl-C."""
 
+    came = False  # known even if a library turned the exception into one of its own, as DuckDB does
+
 
 def main() -> None:
     """Run the command line, or say what must be installed for it.
@@ -36,4 +38,5 @@ def main() -> None:
 
 
 def _terminate(*_: object) -> None:
+    Terminated.came = True
     raise Terminated

@@ -53,10 +53,9 @@ def plainly(command: Callable[..., None]) -> Callable[..., None]:
             raise click.ClickException(printable(str(error))) from None
         except MemoryError as error:
             raise click.ClickException(f"out of memory: {str(error) or 'take less data or fewer features'}") from None
-        except KeyboardInterrupt as error:
-            terminated = isinstance(error, Terminated)
-            click.echo("\n" * (not terminated) + "stopped; what was finished is kept", err=True)
-            sys.exit(128 + (signal.SIGTERM if terminated else signal.SIGINT))
+        except KeyboardInterrupt:
+            click.echo("\n" * (not Terminated.came) + "stopped; what was finished is kept", err=True)
+            sys.exit(128 + (signal.SIGTERM if Terminated.came else signal.SIGINT))
         except Exception as error:
             from albatross import own_files
 
