@@ -365,6 +365,12 @@ def test_missing_columns_are_named(tmp_path):
         read_log(put(tmp_path, "action,age\n0,1\n"))
 
 
+def test_a_log_that_is_of_two_kinds_is_refused(tmp_path):
+    path = put(tmp_path, "action,reward,propensity,item_id,click,propensity_score\n0,1,0.5,3,0,0.2\n")
+    with pytest.raises(ValueError, match="and those of an Open Bandit log, item_id, click, propensity_score: leave"):
+        read_log(path)
+
+
 @pytest.mark.parametrize("text", ["", "\n", gzip.compress(b"", mtime=0)])
 def test_an_empty_file_is_refused(tmp_path, text):
     with pytest.raises(ValueError, match=r"log.csv has no columns"):

@@ -190,6 +190,12 @@ def test_bad_files_are_refused(tmp_path, text, message):
         read_ratings(put(tmp_path, text), rank=1)
 
 
+@pytest.mark.parametrize("head", ["user,item,score,rating", "user,user_id,item,rating", "user,item,movieId,rating"])
+def test_columns_that_mean_the_same_are_refused(tmp_path, head):
+    with pytest.raises(ValueError, match="which mean the same: leave out one"):
+        read_ratings(put(tmp_path, f"{head}\n1,20,4,7\n1,30,1,7\n2,20,1,7\n2,30,5,8\n"), rank=1)
+
+
 def test_more_factors_than_the_ratings_have_are_refused():
     with pytest.raises(
         ValueError, match="rank=3, but after centring by item and user, the ratings have only 2 factors"

@@ -95,7 +95,13 @@ def read_with(
         )
     wants_affinities = any(name.startswith(_AFFINITY) for name in declared)
     table = Table(path, unread=None if wants_affinities else _AFFINITY)  # one column per action, almost all zeros
-    if set(_OPEN_BANDIT) <= set(table.names):
+    is_open_bandit, is_plain = (set(columns) <= set(table.names) for columns in (_OPEN_BANDIT, _PLAIN))
+    if is_open_bandit and is_plain:
+        raise ValueError(
+            f"{table.name} has the columns {', '.join(_PLAIN)} and those of an Open Bandit log, "
+            f"{', '.join(_OPEN_BANDIT)}: leave out or rename either"
+        )
+    if is_open_bandit:
         return _open_bandit(table, encode, items, n_actions)
     return _plain(table, encode, items, n_actions)
 

@@ -109,7 +109,10 @@ def _group_means(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.nd
 
 
 def _named(table: Table, names: tuple[str, ...]) -> str | None:
-    return next((name for name in table.names if name.lower() in names), None)
+    found = [name for name in table.names if name.lower() in names]
+    if len(found) > 1:
+        raise ValueError(f"{table.name} has the columns {' and '.join(found)}, which mean the same: leave out one")
+    return found[0] if found else None
 
 
 def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
