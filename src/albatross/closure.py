@@ -200,7 +200,7 @@ def _own_dependencies(module: str) -> set[str]:
 def _used(module: str) -> set[str]:
     """Return the modules that a user's module uses by its variables, other than ours: no statement need import them."""
     found: set[str | None] = set()
-    for value in vars(sys.modules[module]).values() if module in sys.modules else ():
+    for value in list(vars(sys.modules[module]).values()) if module in sys.modules else ():  # threads may add some
         if issubclass(type(value), ModuleType):
             found.add(_name_of(value))
         elif (function := _function_of(value)) is not None:
