@@ -31,7 +31,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def log_axis(title: str, values: Any, **more: Any) -> dict[str, Any]:
-    """Label powers of ten; also 2 and 5 if they are few, only every third if they are many; round numbers if one or none.
+    """Label powers of ten; also 2 and 5 if they are few, only every third if they are many; else round numbers.
 
     >>> log_axis("d", [50, 400])["ticktext"]
     ['50', '100', '200', '500']
