@@ -130,6 +130,16 @@ def test_plotly_knows_every_property_of_every_figure(results, panel):
         plotly.Figure(data=figure.data, layout=figure.layout)
 
 
+def test_the_axis_of_the_race_has_labels_as_far_as_the_intervals_go():
+    line = {
+        "name": "ucb",
+        "ratios": {"5 of 50": 1.0, "all of 200": 158.0},
+        "mean": 12.6,
+        "worst_interval": [118.0, 1369.0],
+    }
+    assert race.plot([line]).layout["xaxis"]["ticktext"] == ["1", "10", "100", "1k"]
+
+
 def test_plotly_knows_every_property_of_the_race(results):
     for lines in Stored(results).standings.values():
         figure = race.plot(lines)

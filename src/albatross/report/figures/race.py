@@ -91,6 +91,6 @@ def plot(lines: Sequence[Mapping[str, Any]]) -> Plot:
         "hovertemplate": "mean %{x}<extra>%{y}</extra>",
         "marker": {"color": style.GREY, "size": 14, "symbol": "line-ns-open", "line": {"width": 2}},
     }
-    ratios = [ratio for line in lines for ratio in line["ratios"].values()]
-    axes = plots.log_axis("regret / that of the best policy", ratios), plots.axis("", type="category")
+    shown = [value for line in lines for value in (*line["ratios"].values(), *line["worst_interval"])]
+    axes = plots.log_axis("regret / that of the best policy", shown), plots.axis("", type="category")
     return Plot("One dot per problem", [*data, means], {**plots.layout(*axes), "height": 150 + 26 * len(lines)})
