@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 import small_results
 from click.testing import CliRunner
@@ -10,6 +13,8 @@ from albatross.cli import whole_run
 from albatross.cli.commands import albatross
 from albatross.experiments import PANELS, results
 from albatross.report import page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture
@@ -61,3 +66,18 @@ def test_a_stored_panel_does_not_stand_for_a_run_on_own_data(tmp_path, reproduce
     begun, said = reproduce("users", "--data", str(ratings))
     assert begun["users"][0].settings["path"] == str(ratings)
     assert "was made with other settings: it is made again." in said
+
+
+def test_the_help_and_its_page_say_how_many_trials_each_panel_has():
+    option = next(each for each in albatross.commands["reproduce"].params if each.name == "trials")
+    _, _, help_text = option.help.partition("default: 25; ")
+    line = next(each for each in (ROOT / "docs/commands.md").read_text().splitlines() if "| trials per panel |" in each)
+    _, _, page_text = line.replace("`", "").partition("25, as in the paper; ")
+    for text in (help_text, page_text):
+        found = {
+            name: int(number)
+            for names, number in re.findall(r"((?:[a-z-]+(?:, | and | ))+)(\d+)", text)
+            for name in re.findall(r"[a-z-]+", names)
+            if name != "and"
+        }
+        assert found == {name: panel.trials for name, panel in PANELS.items() if panel.trials != 25}

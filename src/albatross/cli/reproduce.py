@@ -21,8 +21,8 @@ _PARTS = {"users": ("users", "flock")}  # panels that belong together
     "--trials",
     type=click.IntRange(min=1),
     default=None,
-    help="Trials of each panel.  [default: 25; d, f and scaling 6, g, h and users 5, flock and nested 10, theorems 3, "
-    "e-literal 3]",
+    help="Trials of each panel.  [default: 25; d, f, scaling and news 6, g, h and users 5, flock and nested 10, "
+    "drift 12, theorems and e-literal 3]",
 )
 @click.option("--quick", is_flag=True, help="A few trials only, and fewer values for scaling and theorems.")
 @seed_option
