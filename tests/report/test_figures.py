@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
 import small_results
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -53,6 +54,14 @@ def test_missed_coordinates_are_drawn_on_a_scale_of_their_own(folder):
     _, missed, false = panels.plots(Stored(folder), "f")
     highest = [max(max(trace["y"]) for trace in plot.data) for plot in (missed, false)]
     assert highest[0] <= 20 < highest[1]  # of 20 that matter, and of hundreds that do not
+
+
+def test_a_policy_far_above_the_others_is_on_the_scale_of_its_plot(results):
+    content = panels._content(Stored(results), "b")
+    regret = np.where(content.rows["policy"] == "ucb", 20.0 * content.rows["regret"], content.rows["regret"])
+    far = content._replace(rows={**content.rows, "regret": regret})
+    for axes in style.styled(lambda: panels.DRAWINGS["b"].draw(far)).axes:
+        assert axes.get_ylim()[1] > max(line.get_ydata()[-1] for line in axes.lines)
 
 
 @pytest.mark.parametrize("panel", [*panels.DRAWINGS])

@@ -58,12 +58,17 @@ def draw_regret(content: Content) -> Figure:
     rounds, settings = np.unique(content.rows["round"]), content.settings
     for axes, (title, looks) in zip(places, _PLOTS.items(), strict=True):
         style.draw_regret(axes, rounds, {name: curves[name] for name in looks}, looks)
-        # Policies that ignore contexts run off the scale where these matter; the paper's three set it.
-        shown = _THREE if "ucb" in looks else looks
-        axes.set_ylim(0, 1.6 * max(curves[name][:, -1].mean() for name in shown))
         axes.set_title(f"norm {settings['theta_norm']:g}, b_1 = {settings['norm_bound']:g}: {title}")
-        small = {"ncols": 2, "fontsize": 6.2, "handlelength": 1.5, "columnspacing": 0.8}
-        style.explain_band(axes, content.trials, loc="upper left", **(small if "ucb" in looks else {}))
+        last = [curves[name][:, -1].mean() for name in looks]
+        if "ucb" in looks:  # policies that ignore contexts are far above the others where these matter
+            axes.set_yscale("log")
+            axes.set_ylim(min(last) / 20.0, 1.6 * max(last))
+            style.plain_log_ticks(axes.yaxis)
+            small = {"ncols": 2, "fontsize": 6.2, "handlelength": 1.5, "columnspacing": 0.8}
+            style.explain_band(axes, content.trials, loc="lower right", **small)
+        else:
+            axes.set_ylim(0, 1.6 * max(last))
+            style.explain_band(axes, content.trials, loc="upper left")
     return figure
 
 
