@@ -141,6 +141,14 @@ def test_rewards_outside_of_their_bounds_are_refused(served):
     assert served.reward(decision, 1.0) == (200, "learnt")
 
 
+def test_imported_rewards_have_the_same_bounds(served):
+    served.model(rewards={"low": 0.0, "high": 1.0})
+    items = [{"user": "anna", "arm": "bote", "reward": value} for value in (1.0, 1.5)]
+    answer = served.call("POST", "/v1/models/news/decisions", {"decisions": items})
+    assert (answer.status_code, answer.json()["at"]) == (422, "/decisions/1/reward")
+    assert learnt(served) == 1
+
+
 def test_a_frozen_model_learns_nothing(served):
     served.model()
     served.call("PUT", "/v1/models/news", {**NEWS, "mode": "frozen"})

@@ -23,7 +23,7 @@ from albatross.service.loading import bandits_elsewhere
 from albatross.service.model import Hot, Made, Model, Ticket, created
 from albatross.service.problems import Problem, absent, invalid, unavailable
 from albatross.service.retention import Retention
-from albatross.service.rewards import for_closed
+from albatross.service.rewards import for_closed, outside
 from albatross.service.settings import ModelSettings, check, check_model_name
 from albatross.service.sqlite import SQLiteStore
 from albatross.service.wire import ImportRequest, RankAnswer, RankRequest, RewardItem, RewardResult
@@ -125,9 +125,9 @@ class Engine(HotUsers):
         if model is None or made is None or not may(model.name):
             return RewardResult(id=item.id, status="gone" if model and made is None else "unknown")
         rules = model.settings.rewards
-        if (rules.low is not None and value < rules.low) or (rules.high is not None and value > rules.high):
-            bounds = f"{_or(rules.low, '-inf')} and {_or(rules.high, 'inf')}"
-            return RewardResult(id=item.id, status="invalid", detail=f"the reward must be between {bounds}")
+        refused = outside(value, rules)
+        if refused:
+            return RewardResult(id=item.id, status="invalid", detail=refused)
 
         def act(model: Model, group: Group, ticket: Ticket) -> str:
             pending = model.fold.open.get(made.seq)
@@ -388,7 +388,3 @@ def _same(said: bytes, known: bytes, answer: bytes) -> bytes:
     if said != known:
         raise invalid("this id was used for another request", at="/id")
     return answer
-
-
-def _or(number: float | None, other: str) -> str:
-    return other if number is None else f"{number:g}"

@@ -355,6 +355,9 @@ class Model:
         action = encoded(self.features, item.context, {"/features": {**self.arms.get(item.arm, {}), **item.features}})
         if self.learns_nothing:
             raise invalid("the model is frozen: it learns nothing")
+        refused = rewards.outside(item.reward, self.settings.rewards)
+        if refused:
+            raise invalid(refused, at="/reward")
         self._fix_unit(self.bandits.rows([item.arm], action), group, ticket)
         choice = self.bandits.another(item.arm, action[0], item.propensity or math.nan)
         self.bandits.record(user, choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from albatross.service.events import Outcome
@@ -10,6 +11,17 @@ from albatross.service.settings import RewardRules
 
 # The value that a closed decision was settled with, by status: a second reward is compared with it.
 _REWARDED = ("learnt", "frozen", "closed")
+
+
+def outside(value: float, rules: RewardRules) -> str:
+    """Return what is wrong with a reward outside of its bounds, nothing if it is inside.
+
+    >>> outside(2.0, RewardRules(high=1.0))
+    'the reward must be between -inf and 1'
+    """
+    low = -math.inf if rules.low is None else rules.low
+    high = math.inf if rules.high is None else rules.high
+    return "" if low <= value <= high else f"the reward must be between {low:g} and {high:g}"
 
 
 def for_open(pending: Pending, value: float, rules: RewardRules, *, frozen: bool) -> str:
