@@ -218,6 +218,7 @@ def test_users_may_share_one_bandit(served):
         ('{"user": "a", "arms": {"bote": {"age": true}}}', 422, "/arms/bote"),
         ('{"user": "a", "arms": {"bote": {"age": NaN}}}', 422, "/arms/bote/age"),
         ('{"user": "a", "arms": {"bote": {"age": 1e999}}}', 422, "/arms/bote/age"),
+        ('{"user": "a", "arms": {"bote": {"age": ' + 5_000 * "9" + "}}}", 422, "/arms/bote/age"),
         ('{"user": "a", "arms": {"bote": {"age": 1e40}}}', 422, "/arms/bote"),
         ('{"user": "a", "arms": {"bote": {"topic": "chess"}}}', 422, "/arms/bote"),
         ('{"user": "a", "arms": {"bote": {"size": 1}}}', 422, "/arms/bote"),

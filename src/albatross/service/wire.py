@@ -289,7 +289,7 @@ def escaped(name: str) -> str:
 def _not_finite(body: bytes) -> str | None:
     """Return where a body that is refused has a NaN or a number beyond all floats, None if that is not why."""
     try:
-        waiting = [("", json.loads(body))]  # takes both, where msgspec does not
+        waiting = [("", json.loads(body, parse_int=float))]  # takes both, where msgspec does not
     except (ValueError, RecursionError):
         return None
     while waiting:
