@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 
 import pytest
 from refolding import refold
@@ -190,6 +191,25 @@ def test_the_log_is_closed_after_the_last_read_of_it(news, monkeypatch, function
     news.run(race())
     assert closed == [True]
     news.start()
+
+
+def test_a_command_that_fails_midway_leaves_nothing_in_the_log(news, monkeypatch):
+    """The writer takes its group at once, before the loop could take it away."""
+    decision = news.decide("anna")
+    model, before = news.engine.models["news"], news.rows()
+
+    def fail(*given):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(model, "_tally_outcome", fail)  # after the record and the state
+    start_anew = news.engine._start_anew
+    monkeypatch.setattr(news.engine, "_start_anew", lambda error: (time.sleep(0.2), start_anew(error)))
+    assert news.call("POST", f"/v1/decisions/{decision}/reward", {"value": 1.0}).status_code == 500
+    assert news.call("GET", f"/v1/decisions/{decision}").json()["outcomes"] == []
+    news.call("GET", "/v1/models/news/users/anna")
+    assert news.rows() == before
+    assert news.reward(decision) == (200, "learnt")
+    assert_live_is_replayed(news)
 
 
 def test_many_users_who_wait_for_a_model_that_was_lost_stop_nobody(news, monkeypatch):

@@ -102,7 +102,7 @@ class Ledger(ABC):
                 self.seq = max(before, group.last)
                 if isinstance(error, Problem):
                     raise
-                failed = error
+                failed = group.failed = error  # the writer may take the group at once
         log.error("unexpected error", exc_info=failed)
         self._start_anew(failed)
         raise Problem(500, "an unexpected error: see the service's log") from failed

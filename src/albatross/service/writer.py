@@ -35,6 +35,7 @@ class Group:
     erased: dict[bytes, int] = field(default_factory=dict)  # users, and the numbers up to which their records go
     n_erased: dict[bytes, int] = field(default_factory=dict)  # how many records went, once the group is on disk
     epoch: int = 0  # of the memory that these records rest on
+    failed: BaseException | None = None  # the error of a command that had begun to append: nothing may be written
     callbacks: list[Callback] = field(default_factory=list)
 
     def tally(self, model: int, hour: int, what: str, label: str, value: float = 0.0) -> None:
@@ -131,7 +132,7 @@ class Writer:
 
     def _run(self) -> None:
         while (group := self._take()) is not None:
-            start, error = time.perf_counter(), self._lost
+            start, error = time.perf_counter(), self._lost or group.failed
             if error is None:
                 try:
                     self._store.write(group)
