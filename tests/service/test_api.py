@@ -258,6 +258,7 @@ def test_a_bad_request_is_refused_and_changes_nothing(news, body, status, at):
         ({"users": "shared", "policy": "flock"}, "shared"),
         ({"floor": 1.0}, "1.0"),
         ({"policy": "my_file.py:Mine"}, "there is no policy"),
+        ({"policy": "alb-dim-finite(dims=(2, 5))", "arms": ["a"]}, "n_arms must be at least 2"),
     ],
 )
 def test_a_bad_model_is_refused_in_words(served, settings, words):

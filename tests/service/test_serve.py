@@ -157,3 +157,15 @@ def test_a_model_file_that_is_wrong_is_named(tmp_path):
     store = SQLiteStore(tmp_path / "log.db")
     assert store.all_keys() == []  # the next start makes the key, and shows it
     store.close()
+
+
+def test_a_model_that_its_policy_cannot_play_is_not_in_the_log(tmp_path):
+    """It could not be read again."""
+    (tmp_path / "models").mkdir()
+    text = 'policy = "alb-dim-finite(dims=(1,))"\narms = ["a"]\n[features.x]\nkind = "number"\n'
+    (tmp_path / "models" / "shop.toml").write_text(text)
+    code, said = serve(tmp_path)
+    assert (code, "shop.toml is not a model: n_arms must be at least 2" in said) == (1, True)
+    store = SQLiteStore(tmp_path / "log.db")
+    assert store.happenings(None) == []
+    store.close()

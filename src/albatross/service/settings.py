@@ -95,6 +95,8 @@ CHANGEABLE = ("mode", "floor", "rewards", "log_offers", "keep")
 
 def check(settings: ModelSettings) -> None:
     """Refuse a model that cannot work: raise a ValueError."""
+    from albatross.service.bandits import Bandits
+
     features = settings.schema()
     if features.dim > MOST_FEATURES:
         raise ValueError(f"the features have {features.dim} coordinates: at most {MOST_FEATURES} are allowed")
@@ -119,6 +121,7 @@ def check(settings: ModelSettings) -> None:
     if rules.learn == "at_once" and (rules.combine != "first" or rules.default is not None):
         raise ValueError('learn="at_once" needs combine="first" and no default: anything else is known at the end')
     policy_in_words(settings)
+    Bandits(settings, features, seed=0)  # which finds the rest, such as a policy that needs more arms
 
 
 def policy_in_words(settings: ModelSettings) -> Any:
