@@ -124,6 +124,10 @@ def test_a_model_is_shown_changed_by_version_and_archived(news):
     assert news.call("POST", RANK, {"user": "anna"}).status_code == 404
     news.restart()
     assert news.call("GET", "/v1/models").json() == {"models": []}
+    assert news.call("GET", "/v1/models/news").json()["archived"]
+    assert len(news.call("GET", "/v1/models/news/log").text.splitlines()) == 1
+    assert len(news.call("GET", "/v1/models/news/users/anna/log").text.splitlines()) == 1
+    assert news.call("DELETE", "/v1/models/news/users/anna").json() == {"erased": 1}
 
 
 def test_the_order_of_features_cannot_change(news):

@@ -151,7 +151,7 @@ def erase(folder: Path, user: str, model: str | None) -> None:
         engine = Engine(store)
         await engine.start()
         try:
-            models = list(engine.models.values()) if model is None else [engine.model(model)]
+            models = list(engine.models.values()) if model is None else [engine.kept(model)]
             return await engine.erase(models, user)
         finally:
             await engine.stop()

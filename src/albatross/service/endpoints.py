@@ -154,7 +154,7 @@ async def put_model(service: Service, request: Request, body: bytes) -> Response
 @endpoint("GET", "/v1/models/{model}", scope="read", gives=ModelAnswer, statuses=(404,))
 async def get_model(service: Service, request: Request, body: bytes) -> Response:
     """Show a model."""
-    shown = _shown(service.engine.model(request.path_params["model"]), 200)
+    shown = _shown(service.engine.kept(request.path_params["model"]), 200)
     await service.engine.settled()
     return shown
 
@@ -348,7 +348,7 @@ def shown_time(at: int) -> str:
 async def user_log(service: Service, request: Request, body: bytes) -> Response:
     """Return all that is kept of one user, one record per line."""
     engine = service.engine
-    model = engine.model(request.path_params["model"])
+    model = engine.kept(request.path_params["model"])
     user = engine.user(model, request.path_params["user"])
 
     def read() -> str:
@@ -375,7 +375,7 @@ async def get_user(service: Service, request: Request, body: bytes) -> Response:
 @endpoint("DELETE", "/v1/models/{model}/users/{user:path}", scope="erase", gives=ErasedAnswer, statuses=(404, 422))
 async def erase_user(service: Service, request: Request, body: bytes) -> Response:
     """Erase everything that is kept of a user in a model."""
-    model = service.engine.model(request.path_params["model"])
+    model = service.engine.kept(request.path_params["model"])
     return answered(ErasedAnswer(erased=await service.engine.erase([model], request.path_params["user"])))
 
 
@@ -406,7 +406,7 @@ async def stats(service: Service, request: Request, body: bytes) -> Response:
 @endpoint("GET", "/v1/models/{model}/log", scope="export", gives="application/x-ndjson", statuses=(404, 422))
 async def export_log(service: Service, request: Request, body: bytes) -> Response:
     """Return the log after a sequence number, one record per line; `after` of the next call is the last `seq`."""
-    model = service.engine.model(request.path_params["model"])
+    model = service.engine.kept(request.path_params["model"])
     text = request.query_params.get("after", "0")
     if not text.isdecimal() or len(text) > 15:
         raise Problem(422, f"after must be a sequence number, not {text!r}", at="/after")

@@ -63,9 +63,16 @@ class HotUsers(Ledger):
 
     def model(self, name: str) -> Model:
         """Return a model that is not archived."""
+        model = self.kept(name)
+        if model.archived:
+            raise absent(f"there is no model {name!r}: it is archived")
+        return model
+
+    def kept(self, name: str) -> Model:
+        """Return a model, also an archived one: its log stays."""
         self.refresh()
         model = self.models.get(name)
-        if model is None or model.archived:
+        if model is None:
             raise absent(f"there is no model {name!r}")
         return model
 
