@@ -304,6 +304,8 @@ def test_keys_open_what_their_scope_and_model_say(news):
     assert news.call("GET", "/v1/models/news", key=key).status_code == 403
     other = added(news, name="other", models=["shop"])
     assert news.call("POST", RANK, {"user": "anna"}, key=other).status_code == 403
+    reader = added(news, name="reader", scopes=["read"], models=["shop"])
+    assert news.call("GET", "/metrics", key=reader).status_code == 403  # they name all models
     for wrong in ("", "alb_wrong", key[:-1]):
         assert news.call("POST", RANK, {"user": "anna"}, key=wrong).status_code == 401
 

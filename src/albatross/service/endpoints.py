@@ -112,6 +112,8 @@ async def readyz(service: Service, request: Request, body: bytes) -> Response:
 async def metrics(service: Service, request: Request, body: bytes) -> Response:
     """Return metrics as Prometheus reads them."""
     engine = service.engine
+    if not service.keys.may(request.headers.get("authorization", ""), None):
+        raise Problem(403, "metrics are of all models, and this key is for some")
     found = engine.metrics
     found.log_bytes.set(engine.store.n_bytes)
     for name, model in engine.models.items():

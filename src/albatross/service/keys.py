@@ -88,8 +88,8 @@ class Keys:
         if wait:
             raise Problem(429, f"this key may send {found.rate:g} requests a second", retry_after=max(1, round(wait)))
 
-    def may(self, header: str, model: str) -> bool:
-        """Return whether a key that was checked is for a model, without counting the request."""
+    def may(self, header: str, model: str | None) -> bool:
+        """Return whether a key that was checked is for a model, None for all, without counting the request."""
         row = self._known.get(digest(_given(header)))
         return row is not None and (row.models is None or model in row.models)
 
