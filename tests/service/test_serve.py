@@ -159,6 +159,17 @@ def test_a_model_file_that_is_wrong_is_named(tmp_path):
     store.close()
 
 
+def test_a_model_file_that_was_changed_later_is_noted(running):
+    file, said = running.folder / "models" / "news.toml", running.folder.parent / "serve.log"
+    for changed in (False, True):
+        running.terminate()
+        running.close()
+        if changed:
+            file.write_text(file.read_text().replace("floor = 0.02", "floor = 0.5"))
+        running.start()
+        assert ("note: news.toml is not as the log has it" in said.read_text()) == changed
+
+
 def test_a_model_that_its_policy_cannot_play_is_not_in_the_log(tmp_path):
     """It could not be read again."""
     (tmp_path / "models").mkdir()

@@ -54,7 +54,9 @@ def serve(
             serving.example(folder)
         with serving.usable(folder):
             engine = Engine(store, memory=size)
-            serving.declare(engine, serving.declared(folder))
+            differ = serving.declare(engine, serving.declared(folder))
+        for name in differ:
+            click.echo(f"note: {name}.toml is not as the log has it, which counts: change the model by PUT", err=True)
         click.echo(f"compiling {', '.join(engine.models) or 'nothing'} ...", err=True)
         for model in engine.models.values():
             model.compile()

@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from albatross.service.engine import Engine
 from albatross.service.http import Service
 from albatross.service.keys import RATE, new_key
@@ -79,15 +81,21 @@ def declared(folder: Path) -> dict[str, ModelSettings]:
     return {path.stem: read_model(path) for path in sorted((folder / MODELS).glob("*.toml"))}
 
 
-def declare(engine: Engine, models: dict[str, ModelSettings]) -> None:
-    """Create the models that are new, before the service starts. Others are as the log has them."""
+def declare(engine: Engine, models: dict[str, ModelSettings]) -> list[str]:
+    """Create the models that are new, before the service starts. Return the others that are not as the log has them."""
+    differ = []
     for name, settings in models.items():
-        if name not in engine.models:
+        if name in engine.models:
+            present = engine.models[name].settings
+            if msgspec.structs.replace(settings, arms=present.arms) != present:  # arms come and go
+                differ.append(name)
+        else:
             group, number = Group(), 1 + max(engine.models_by_number, default=0)
             ticket = Ticket(int(1_000 * time.time()), engine.next_seq)
             group.happenings.append(created(settings, number, name, ticket))
             engine.store.write(group)
             engine.read()
+    return differ
 
 
 class JsonLines(logging.Formatter):
