@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 from running import Running
+from serving_tests import Served
 
 from albatross.service.identity import Identity
 from albatross.service.sqlite import SQLiteStore
@@ -156,6 +157,17 @@ def test_a_model_file_that_is_wrong_is_named(tmp_path):
     assert (code, "shop.toml is not a model" in said) == (1, True)
     store = SQLiteStore(tmp_path / "log.db")
     assert store.all_keys() == []  # the next start makes the key, and shows it
+    store.close()
+
+
+def test_a_log_that_was_restored_gets_no_example(tmp_path):
+    served = Served(tmp_path / "data")
+    served.model("shop")
+    served.close()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        serve(served.folder, "--port", str(other.getsockname()[1]))  # stops after the models were read
+    store = SQLiteStore(served.folder / "log.db")
+    assert [event.content["name"] for event in store.happenings(None, ("model",))] == ["shop"]
     store.close()
 
 

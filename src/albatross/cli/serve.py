@@ -50,10 +50,10 @@ def serve(
     with serving.usable(folder):
         store = serving.prepare(folder)
     with serving.locked(folder):
-        if example:
-            serving.example(folder)
         with serving.usable(folder):
             engine = Engine(store, memory=size)
+            if example and not engine.models:  # otherwise the folder is new, and the log is not: a backup
+                serving.example(folder)
             differ = serving.declare(engine, serving.declared(folder))
         for name in differ:
             click.echo(f"note: {name}.toml is not as the log has it, which counts: change the model by PUT", err=True)
