@@ -182,5 +182,9 @@ def export(folder: Path, model: str, target: Path) -> None:
     _check_new(target)
     with _store(folder) as store, Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("exporting", total=store.count_records())
-        written = write(store, model, target, lambda n: bar.advance(task, n))
+        damaged = set[bytes]()
+        written = write(store, model, target, lambda n: bar.advance(task, n), damaged)
     click.echo(f"{target}: {written:,} decisions")
+    if damaged:
+        what = f"users with damaged records: {len(damaged):,}, left out from there on"
+        click.echo(f"note: {what}. `albatross verify` names the records", err=True)

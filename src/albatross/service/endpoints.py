@@ -429,6 +429,13 @@ async def _lines(service: Service, model: Model, after: int) -> AsyncIterator[by
 
 
 def _line(service: Service, model: Model, event: Decision | Outcome) -> dict[str, Any]:
+    try:
+        return _record(service, model, event)
+    except Exception:  # damage may cause any error; the others are shown
+        return {"seq": event.seq, "record": "damaged"}
+
+
+def _record(service: Service, model: Model, event: Decision | Outcome) -> dict[str, Any]:
     if isinstance(event, Outcome):
         decision = service.engine.identity.decision(DecisionId(0, event.decision))
         return {"seq": event.seq, "record": "outcome", "decision": decision, **shown_outcome(event)}
