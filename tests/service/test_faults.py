@@ -9,6 +9,7 @@ import time
 import pytest
 from serving_tests import Served
 
+from albatross.service import endpoints
 from albatross.service.engine import Engine
 from albatross.service.problems import Problem
 from albatross.service.serving import locked
@@ -336,6 +337,15 @@ def test_long_reads_do_not_hold_up_the_loop(news, monkeypatch, path, function):
 
     monkeypatch.setattr(news.engine.store, function, noted)
     assert news.call("GET", f"/v1/models/news/{path}").status_code == 200
+    assert threads
+    assert news._thread.ident not in threads
+
+
+def test_stats_are_not_written_down_in_the_loop(news, monkeypatch):
+    news.decide("anna")
+    shown_time, threads = endpoints.shown_time, []
+    monkeypatch.setattr(endpoints, "shown_time", lambda at: threads.append(threading.get_ident()) or shown_time(at))
+    assert news.call("GET", "/v1/models/news/stats").json()["hours"]
     assert threads
     assert news._thread.ident not in threads
 

@@ -398,11 +398,17 @@ async def stats(service: Service, request: Request, body: bytes) -> Response:
     engine = service.engine
     model = engine.model(request.path_params["model"])
     since = engine.now // 3_600_000 - _STATS_HOURS
-    rows = [
-        {"hour": shown_time(hour * 3_600_000), "what": what, "label": label, "n": n, "sum": total, "squares": square}
-        for hour, what, label, n, total, square in await engine.aside(engine.store.tallies, model.number, since)
-    ]
-    return answered(StatsAnswer(hours=rows))
+
+    def read() -> Response:  # a thousand arms have a million rows
+        names = ("what", "label", "n", "sum", "squares")
+        rows = [
+            {"hour": shown_time(hour * 3_600_000), **dict(zip(names, cells, strict=True))}
+            for hour, *cells in engine.store.tallies(model.number, since)
+        ]
+        return answered(StatsAnswer(hours=rows))
+
+    response: Response = await engine.aside(read)
+    return response
 
 
 @endpoint("GET", "/v1/models/{model}/log", scope="export", gives="application/x-ndjson", statuses=(404, 422))
