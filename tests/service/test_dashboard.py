@@ -140,6 +140,13 @@ def test_before_the_first_look_no_kinds_of_users_are_drawn(served):
     assert "1 open decisions in memory" in said
 
 
+def test_a_number_that_never_came_has_no_mean(served):
+    served.model()
+    served.decide()
+    said = text_of(page(served))
+    assert "age arm 100 % n/a n/a" in said
+
+
 def test_points_of_the_same_hour_stand_side_by_side():
     one = [charts.Point(0.5, 0.3, 0.1, 20)]
     drawn = charts.lines({"policy": one, "floor": one}, first=0.0, last=1.0, label="")

@@ -250,7 +250,7 @@ def _features(model: Model) -> list[FeatureRow]:
     for name, feature in model.features.schema.items():
         offered = seen.rows if feature.of == "arm" else seen.requests
         missing = model.features.missing[name]
-        is_number = isinstance(feature, Number) and seen.rows > 0
+        is_number = isinstance(feature, Number) and missing < offered  # what is missing counts as the mean
         rows.append(
             FeatureRow(
                 name,
