@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from serving_tests import NEWS
 
+from albatross.service.bandits import Bandits
 from albatross.service.keys import new_key
 
 RANK = "/v1/models/news/rank"
@@ -128,6 +129,14 @@ def test_a_model_is_shown_changed_by_version_and_archived(news):
     assert len(news.call("GET", "/v1/models/news/log").text.splitlines()) == 1
     assert len(news.call("GET", "/v1/models/news/users/anna/log").text.splitlines()) == 1
     assert news.call("DELETE", "/v1/models/news/users/anna").json() == {"erased": 1}
+
+
+def test_a_model_is_compiled_with_a_few_of_its_arms(served, monkeypatch):
+    rehearsed = []
+    monkeypatch.setattr(Bandits, "rehearse", lambda bandits: rehearsed.append(bandits.arms))
+    served.model(arms=[f"a{number}" for number in range(50)])
+    served.model("daily", arms="passing", policy="linucb(biases=False)")
+    assert rehearsed == [["a0", "a1", "a2"], []]
 
 
 def test_the_order_of_features_cannot_change(news):

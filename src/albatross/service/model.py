@@ -6,6 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ _OF_USER, _OF_DECISION = 800, 950  # bytes in memory of a user and of an open de
 _RECENT = 20_000  # decisions whose outcomes are remembered; more than can await their commit
 _HOUR = 3_600_000
 _EXPLAINED = 5  # features per arm
+_FEW = 3  # arms, to compile with
 DELAYS = (
     (1_000, "1 s"),
     (10_000, "10 s"),
@@ -452,8 +454,12 @@ class Model:
         return PASSING if self.settings.passing else arm
 
     def compile(self) -> None:
-        """Compile what decides, learns, loads and explains, so that no request waits for it."""
-        self.fresh_fold([]).bandits.rehearse()
+        """Compile what decides, learns, loads and explains, so that no request waits for it.
+
+        The code is the same for any number of arms. With a thousand of them, this took most of a minute.
+        """
+        few = dict(islice(self._first.first_arms.items(), _FEW)) or self._first.arms
+        relived(msgspec.structs.replace(self._first, arms=few), self.features, self.seed, ()).bandits.rehearse()
 
 
 def created(settings: ModelSettings, number: int, name: str, ticket: Ticket) -> Happening:
