@@ -80,6 +80,15 @@ def log_weight(population, k, log_pi, nu):
     return log_pi - k["logdet"] / 2 - (nu + k["t"]) / 2 * log(nu * population.s0 + k["q"])
 
 
+def evidence(population, each, nu):
+    """Log evidence of one user, of whom `each` is known under each kind."""
+    logs = np.array([log_weight(population, k, lp, nu) for k, lp in zip(each, np.log(population.pi))])
+    t, top = each[0]["t"], logs.max()
+    return (
+        lgamma((nu + t) / 2) - lgamma(nu / 2) + nu / 2 * log(nu * population.s0) + top + log(np.exp(logs - top).sum())
+    )
+
+
 def look(population, user, n_arms):
     prior = population.omega + population.covariance / population.s0
     each, _, w = kinds_of(population, user, prior, n_arms)
@@ -114,11 +123,7 @@ def em_step(population, users, n_arms, independent, few):
         N += 1
         each, _, w = kinds_of(population, user, population.omega, n_arms)
         shares += w
-        for i, x in enumerate(nus):
-            logs = np.array([log_weight(population, k, lp, x) for k, lp in zip(each, np.log(population.pi))])
-            top = logs.max()
-            ev[i] += (lgamma((x + t) / 2) - lgamma(x / 2) + x / 2 * log(x * population.s0)
-                      + top + log(np.exp(logs - top).sum()))  # fmt: skip
+        ev += [evidence(population, each, x) for x in nus]
         for wi, k in zip(w, each):
             if wi < 1e-3:
                 continue
@@ -138,7 +143,8 @@ def em_step(population, users, n_arms, independent, few):
             r += wi * e * k["Db"] @ (k["m"] - k["S"] @ R @ k["m"])
     bias, theta = blocks
     pi = (shares + 3 * BASE) / (N + 3)
-    s0 = max(W / B, 1e-12)
+    variance = np.var(np.concatenate([user.y for user in users]))
+    s0 = max(W / B, 0.01 * variance, 1e-100)
     nu = nus[int(np.argmax(ev))]
     mean = second / W
     if independent:
@@ -283,12 +289,26 @@ class SlowFlock:
         if self.n_rewards >= self.next_look:
             n, p = self.n_rewards, len(self.population.f)
             few = n < 2 * p
-            steps = 4 if few else 2
+            variance = np.var(np.concatenate([user.y for user in self.users]))
             if p > 8 and self.last_look < 4 * p <= n:
-                self.population, steps = first_population(self.n_arms, self.dim, self.independent), 8
-            for _ in range(steps):
-                self.population = em_step(self.population, self.users, self.n_arms, self.independent, few)
+                start = first_population(self.n_arms, self.dim, self.independent)
+                low, high = (self.stepped(replace(start, s0=guess * variance), 8, few) for guess in (0.25, 1.0))
+                self.population = high if self.evidence(high) > self.evidence(low) + 1.5 else low
+            else:
+                if self.population.s0 == 1.0 and variance > 0.0 and (p > 8 or not 0.1 <= variance <= 40.0):
+                    self.population = replace(self.population, s0=0.25 * variance)
+                self.population = self.stepped(self.population, 4 if few else 2, few)
             self.version, self.last_look = self.version + 1, n
             self.history.append(self.population.row())
             while self.next_look <= self.n_rewards:
                 self.next_look = max(2**0.5 * self.next_look, self.next_look + 1)
+
+    def stepped(self, population, steps, few):
+        for _ in range(steps):
+            population = em_step(population, self.users, self.n_arms, self.independent, few)
+        return population
+
+    def evidence(self, population):
+        users = [user for user in self.users if user.y]
+        known = [kinds_of(population, user, population.omega, self.n_arms)[0] for user in users]
+        return sum(evidence(population, each, 64.0) for each in known)

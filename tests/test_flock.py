@@ -108,6 +108,43 @@ def test_a_flock_plays_as_its_dense_transcription(name, biases):
     np.testing.assert_allclose(populations, slow.history, rtol=1e-5, atol=1e-6)
 
 
+def played_in_unit(unit, *, n_arms, dim):
+    """Arms, noise over the unit, and kinds, of users whose rewards somebody measures in another unit."""
+    flock, rng = Flock(n_users=20, n_arms=n_arms, dim=dim, seed=0), np.random.default_rng(0)
+    thetas, levels, arms = 1.0 + rng.standard_normal((20, dim)), rng.standard_normal(n_arms), []
+    for visit in range(40):
+        users = np.arange(20) if visit == 0 else rng.integers(20, size=10)
+        choices = flock.select(users, rng.standard_normal((len(users), n_arms, dim)))
+        rewards = levels[choices.arms] + np.sum(choices.actions * thetas[users], axis=1)
+        flock.update(choices, unit * (rewards + 0.7 * rng.standard_normal(len(users))))
+        arms.append(choices.arms.tolist())
+    return arms, flock.population().noise_sd / unit, flock.shared.shares
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e-6, 0.1, 10.0, 1e6, 1e40])
+def test_the_unit_of_rewards_does_not_matter(unit):
+    arms, noise_sd, shares = played_in_unit(unit, n_arms=6, dim=4)
+    own_arms, own_noise_sd, own_shares = played_in_unit(1.0, n_arms=6, dim=4)
+    assert arms == own_arms
+    assert noise_sd == pytest.approx(own_noise_sd, rel=1e-6)
+    np.testing.assert_allclose(shares, own_shares, rtol=1e-6)
+    assert 0.6 < own_noise_sd < 0.8
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_a_flock_of_few_parameters_finds_the_noise_in_any_unit(unit):
+    """Its noise begins at 1, as in the golden cases, only where this is not far off."""
+    assert 0.6 < played_in_unit(unit, n_arms=3, dim=2)[1] < 0.8
+
+
+def test_users_without_a_click_do_not_make_rare_clicks_look_certain():
+    flock, rng = Flock(n_users=300, n_arms=4, dim=3, seed=0), np.random.default_rng(0)
+    for _ in range(20):
+        arms, contexts = rng.integers(4, size=300), rng.standard_normal((300, 3))
+        flock.update(flock.record(np.arange(300), arms, contexts), (rng.random(300) < 0.02).astype(float))
+    assert flock.population().noise_sd >= 0.1 * np.sqrt(0.02 * 0.98) * 0.9
+
+
 def test_from_50_arms_on_biases_are_independent_as_in_the_transcription():
     n_arms, rng = 50, np.random.default_rng(0)
     flock = Flock(n_users=5, n_arms=n_arms, dim=DIM, seed=0)

@@ -3,18 +3,22 @@
 A look is two steps of EM. With few rewards, the means alone explain them too well, and a spread that collapsed recovers
 slowly. So where a first look at 16 rewards would have fewer than two per parameter, looks begin at 8. With fewer than
 two per parameter they take four steps, whose ridge knows how little is known of theta (`renewed`). The first look with
-four per parameter starts from nothing and takes eight. docs/flock.md has the figures.
+four per parameter starts from nothing and takes eight.
+
+Steps change the noise by small factors only, so what starts does so with a guess in the unit of the rewards. The look
+that starts from nothing tries a high guess, too: clicks are mostly noise. docs/flock.md has the figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from albatross.models.population import Population
+from albatross.models.population import S0, Population
 
 _FIRST, _EARLY_FIRST, _GROWTH = 16.0, 8.0, 2.0**0.5  # rewards before the first look, and their growth between looks
 _STEPS, _FEW_STEPS, _NEW_STEPS = 2, 4, 8  # usually, with few rewards, and from nothing
 _FEW, _ENOUGH = 2, 4  # rewards per parameter
+_CLEARLY = 1.5  # higher log evidence
 
 
 class Looks:
@@ -38,31 +42,40 @@ class Looks:
 
 def first_look(p: int) -> float:
     """Return the number of rewards before the first look, for so many parameters."""
-    return _EARLY_FIRST if _begin_early(p) else _FIRST
+    return _EARLY_FIRST if begins_early(p) else _FIRST
 
 
 def looked(
     population: Population,
     step: Callable[[Population, bool], Population],
     *,
+    guesses: Callable[[Population], tuple[Population, Population]],
+    evidence: Callable[[Population], float],
     first: Population,
     rewards: int,
     last: int,
 ) -> Population:
     """Return the population that a look finds, if `step(population, few)` makes the next one.
 
-    `first` is that before any reward; `last` is the number of rewards at the last look, 0 before there was one.
+    `first` is that before any reward, and `guesses` puts a low and a high guess of the noise into it. `last` is the
+    number of rewards at the last look, 0 before there was one.
     """
     p = len(population.mean)
     few = rewards < _FEW * p
-    steps = _FEW_STEPS if few else _STEPS
-    if _begin_early(p) and last < _ENOUGH * p <= rewards:
-        population, steps = first, _NEW_STEPS
-    for _ in range(steps):
-        population = step(population, few)
-    return population
+
+    def after(steps: int, each: Population) -> Population:
+        for _ in range(steps):
+            each = step(each, few)
+        return each
+
+    if begins_early(p) and last < _ENOUGH * p <= rewards:
+        low, high = (after(_NEW_STEPS, each) for each in guesses(first))
+        return high if evidence(high) > evidence(low) + _CLEARLY else low
+    if population.noise[S0] == first.noise[S0]:  # nothing was learnt of it yet
+        population, _ = guesses(population)
+    return after(_FEW_STEPS if few else _STEPS, population)
 
 
-def _begin_early(p: int) -> bool:
+def begins_early(p: int) -> bool:
     """Return whether 16 rewards are few."""
     return _FEW * p > _FIRST

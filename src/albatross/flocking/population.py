@@ -11,11 +11,11 @@ import numpy as np
 
 from albatross import checks, saving
 from albatross.flocking.crowd import BUCKETS, Audience, FlockCrowd
-from albatross.flocking.looks import Looks, looked
+from albatross.flocking.looks import Looks, begins_early, looked
 from albatross.flocking.playing import hear_users
 from albatross.flocking.reports import HISTORY, look_summary
 from albatross.models.population import Population, first_population, prior_for_looks, prior_for_users, with_arm
-from albatross.models.population_looks import WEIGHT, Heard, nothing_heard, renewed
+from albatross.models.population_looks import COMMON, WEIGHT, Heard, noise_guesses, nothing_heard, renewed
 from albatross.states import leaves, mapped
 
 BIASES = ("joint", "independent")
@@ -68,6 +68,8 @@ class Common:
         return looked(
             population,
             lambda each, few: self.renewed(each, hear(each), few=few),
+            guesses=lambda each: with_guesses(each, in_pairs(hear(each))),
+            evidence=lambda each: float(in_pairs(hear(each)).evidence[COMMON]),
             first=first,
             rewards=rewards,
             last=last,
@@ -153,6 +155,16 @@ def checked_biases(biases: Any, n_arms: int) -> str:
         return "independent" if n_arms >= _MANY_ARMS else "joint"
     checks.one_of("biases", biases, BIASES)
     return str(biases)
+
+
+def with_guesses(population: Population, heard: Heard) -> tuple[Population, Population]:
+    """Return the population with a low and a high guess of the noise, from what users said under it.
+
+    With few parameters, the guess of 1 stays where it is not far off, as in the golden cases.
+    """
+    exact = begins_early(len(population.mean))
+    low, high = noise_guesses(population.noise, heard.counts, exact=exact)
+    return population._replace(noise=low), population._replace(noise=high)
 
 
 def in_pairs(heard: list[Heard]) -> Heard:

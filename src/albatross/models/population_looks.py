@@ -31,6 +31,7 @@ from albatross.linalg.small import (
 from albatross.models.population import (
     MEANS,
     NEGLIGIBLE,
+    NU,
     S0,
     SHARES,
     SPREADS,
@@ -43,15 +44,20 @@ from albatross.models.population import (
 
 _FREEDOMS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])  # values of nu to choose from
 _PLAIN_USERS = 8.0  # the plain spread counts as so many users
-_LEAST_NOISE = 1e-12  # as in Albatross: if all rewards are equal, s0 would fall without end
+_GUESSES = 0.25, 1.0  # of the rewards' variance: from the high one, differences between users may pass for noise
+_LEAST_NOISE = 0.01  # of the rewards' variance: users whose few rewards are all equal seem to have none
+_NOT_FAR = 10.0  # times too large or too small
+_LEAST_S0 = 1e-100  # if all rewards are equal, s0 would fall without end
 _PRIOR_USERS = 3.0  # the first shares of the kinds count as so many users
-USERS, WEIGHT, PRECISION = 0, 1, 2  # places in `counts`
+USERS, WEIGHT, PRECISION, REWARDS, SUM, SQUARES = range(6)  # places in `counts`
+COMMON = -1  # place in `evidence` of nearly the same noise for all users
 
 
 class Heard(NamedTuple):
     """Sums over users: all that a step needs to know of them. A matrix is kept as its lower triangle."""
 
-    counts: np.ndarray  # (3,) users; their weight in the kinds that count; the same times their precision 1 / v
+    counts: np.ndarray  # (6,) users; their weight in the kinds that count; the same times their precision 1 / v; and
+    # of the rewards number, sum, and sum of squares
     shares: np.ndarray  # (6,) probabilities of the kinds
     evidence: np.ndarray  # (6,) of every nu to choose from
     squares: np.ndarray  # (2, 2) for rescaling: of predicted deviations of theta and biases
@@ -63,7 +69,7 @@ class Heard(NamedTuple):
 
 def nothing_heard(p: int) -> Heard:
     """Return the sums over no users."""
-    shapes = ((3,), (6,), (6,), (2, 2), (2,), (p, p), (p, p), (p,))
+    shapes = ((6,), (6,), (6,), (2, 2), (2,), (p, p), (p, p), (p,))
     return Heard(*map(np.zeros, shapes))
 
 
@@ -74,6 +80,7 @@ def add_user(prior, dim, data, heard):
     m, p = rows.shape
     kinds = under_kinds(prior, dim, data)
     heard.counts[USERS] += 1.0
+    add_rewards(dim, data, heard.counts)
     add_evidence(prior, kinds, plays, heard.evidence)
     of_topics, of_outlets = np.zeros((m, m)), np.zeros((m, m))  # V^-1 / v of kinds with and without theta in the mean
     kept = 0.0
@@ -103,6 +110,17 @@ def add_user(prior, dim, data, heard):
     add_information(rows, of_topics, 0, heard, data.rewards)
     if kinds.weights[0] >= NEGLIGIBLE:
         add_information(rows, of_outlets, dim, heard, data.rewards)
+
+
+@compiled
+def add_rewards(dim, data, counts):
+    """Add how many rewards a user has, their sum and the sum of their squares."""
+    counts[REWARDS] += data.beyond[1]
+    counts[SQUARES] += data.beyond[0]
+    for k in range(data.rewards.size):
+        counts[SQUARES] += data.rewards[k] ** 2
+        for i in range(dim, data.rows.shape[1]):
+            counts[SUM] += data.rows[k, i] * data.rewards[k]
 
 
 @compiled
@@ -161,13 +179,31 @@ def add_information(rows, weights, first, heard, rewards):
 
 
 @compiled
+def reward_variance(counts):
+    """Return the variance of all rewards."""
+    n = counts[REWARDS]
+    return max(counts[SQUARES] / n - (counts[SUM] / n) ** 2, 0.0)
+
+
+def noise_guesses(noise: np.ndarray, counts: np.ndarray, *, exact: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return a low and a high guess of the noise. Unless `exact`, the present one stays if it is not far off."""
+    variance = reward_variance(counts) if counts[REWARDS] > 0.0 else 0.0
+    low, high = (np.array([guess * variance, noise[NU]]) for guess in _GUESSES)
+    is_near = low[S0] / _NOT_FAR <= noise[S0] <= high[S0] * _NOT_FAR
+    if not _LEAST_S0 < variance < np.inf or (is_near and not exact):
+        return noise, noise
+    return low, high
+
+
+@compiled
 def renewed(population, dim, heard, independent, few):
     """Return the parts of the next population, whose biases may be independent of each other and of theta.
 
     With `few` rewards, the ridge on theta takes what is not known of theta into account.
     """
     shares = (heard.shares + _PRIOR_USERS * SHARES) / (heard.counts[USERS] + _PRIOR_USERS)
-    s0 = max(heard.counts[WEIGHT] / heard.counts[PRECISION], _LEAST_NOISE)
+    least = _LEAST_NOISE * reward_variance(heard.counts)
+    s0 = max(heard.counts[WEIGHT] / heard.counts[PRECISION], least, _LEAST_S0)
     noise = np.array([s0, _FREEDOMS[np.argmax(heard.evidence)]])
     spread = rescaled(shrunk_spread(dim, heard, independent), dim, heard)
     power = 0.0
