@@ -20,7 +20,7 @@ from albatross.service.identity import DecisionId, Identity
 from albatross.service.offers import encoded, offered
 from albatross.service.problems import absent, invalid
 from albatross.service.seen import Seen
-from albatross.service.settings import CHANGEABLE, MOST_ARMS, PASSING, ModelSettings, check
+from albatross.service.settings import CHANGEABLE, MOST_ARMS, PASSING, ModelSettings
 from albatross.service.store import OpenDecision
 from albatross.service.wire import (
     Decided,
@@ -463,8 +463,7 @@ class Model:
 
 
 def created(settings: ModelSettings, number: int, name: str, ticket: Ticket) -> Happening:
-    """Return the first record of a model."""
-    check(settings)
+    """Return the first record of a model, whose settings were checked."""
     content = {"name": name, "settings": msgspec.to_builtins(settings)}
     return Happening(ticket.next(), number, ticket.at, "model", packed(content)).sealed()
 
