@@ -6,10 +6,12 @@ import ast
 import copy
 import enum
 import importlib
+import math
 import shutil
 import sys
 import tracemalloc
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -17,8 +19,10 @@ import processes
 import pytest
 
 import albatross
+from albatross import closure as closure_module
 from albatross.closure import closure, digest
 from albatross.compiling import compiled
+from albatross.picking import pick_best
 
 ROOT = Path(albatross.__file__).parent
 FILES = {
@@ -127,6 +131,33 @@ def digest_with(own, value):
     return digest(own.__name__)
 
 
+class Mode(enum.Enum):
+    A = 1
+    B = 2
+
+
+class Level(enum.IntEnum):
+    A = 1
+    B = 2
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+class Other(NamedTuple):
+    a: float
+    b: float
+
+
+class Text(str):
+    """A text that hides which it is."""
+
+    def __repr__(self):
+        return "a text"
+
+
 DIFFERENT = {
     "classes": (np.ndarray, np.float64, np.float32, np.int64, float),
     "numbers": (1, 1.0, True, np.float64(1.0), np.float32(1.0), "1", b"1"),
@@ -134,6 +165,25 @@ DIFFERENT = {
     "dates": (np.array(["2026-01-01"], "M8[D]"), np.array(["2026-01-02"], "M8[D]"), np.datetime64("2026-01-01")),
     "records": (np.zeros(2, [("a", "i4"), ("b", "f8")]), np.ones(2, [("a", "i4"), ("b", "f8")])),
     "lists": ([1, 2, 3], [[1, 2], 3], [1, [2, 3]], {1: 2}, [np.arange(2)], [np.arange(1), np.arange(1)]),
+    "sets": ({1, 2}, {1, 3}, frozenset({1, 2}), {"a", "b"}, {"a", "c"}),
+    "slices": (slice(1), slice(2), slice(1, 2), range(2), range(3), ...),
+    "types": (np.dtype("f4"), np.dtype("f8"), np.float32, numba.float32, numba.float64, numba.float64[:]),
+    "members": (*Mode, *Level, 1, 2),
+    "named tuples": (Pair(1.0, 2.0), Other(1.0, 2.0), (1.0, 2.0), Pair(1.0, 3.0)),
+    "subclasses": (Text("a"), Text("b"), "a"),
+    "functions of others": (
+        len,
+        abs,
+        math.sin,
+        math.cos,
+        np.sin,
+        np.cos,
+        np.mean,
+        np.median,
+        np.random.normal,
+        pick_best,
+    ),
+    "masked arrays": (np.ma.array([1, 2]), np.ma.array([1, 2], mask=[True, False]), np.array([1, 2])),
 }
 
 
@@ -153,6 +203,10 @@ def twice(function):
     return lambda x: function(function(x))
 
 
+def abs_of(x):
+    return abs(x)
+
+
 def with_default(factor):
     def function(x, factor=factor):
         return factor * x
@@ -168,6 +222,9 @@ MADE = {
     "of a function": lambda k: numba.njit(twice(numba.njit(multiplied(k)))),
     "with a default": with_default,
     "from a text": lambda k: eval(f"lambda x: {k} * x"),
+    "with options": lambda k: numba.njit(abs_of, fastmath=k > 1.0),
+    "with options for this package": lambda k: compiled(abs_of, fastmath=k > 1.0),
+    "with types of variables": lambda k: numba.njit(abs_of, locals={"x": numba.float32 if k > 1.0 else numba.float64}),
     "in a tuple": lambda k: ((((((multiplied(k),),),),),),),
 }
 
@@ -179,12 +236,48 @@ def test_a_function_counts_by_what_it_holds(own, make):
     assert found[0] == found[2]
 
 
-def test_a_private_variable_counts(own):
+@pytest.mark.parametrize("name", ["_x", "__x", "__x__"])
+def test_a_private_variable_counts(own, name):
     found = []
     for number in (1.0, 2.0):
-        vars(own)["__x"] = number
+        vars(own)[name] = number
         found.append(digest(own.__name__))
     assert found[0] != found[1]
+
+
+def test_what_python_keeps_in_a_module_does_not_count(own):
+    before = digest(own.__name__)
+    vars(own).update(__warningregistry__={"version": 5}, __annotations__={"x": int})
+    assert digest(own.__name__) == before
+
+
+def test_the_attributes_of_a_class_of_the_module_count(own):
+    found = []
+    for number in (1.0, 2.0, 1.0):
+        exec(f"class Table:\n    rate = {number}\n    def __init__(self): super().__init__()", vars(own))
+        found.append(digest(own.__name__))
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+def test_a_verb_counts_whose_name_is_taken_by_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = (
+        "import os\nfrom typing import NamedTuple\nfrom albatross.protocol import init, update\n"
+        "class Verbs(NamedTuple):\n    scale: float = 1.0\n"
+        "@{}.register\ndef _(policy: Verbs, a, b, c, rate=float(os.environ['RATE'])): return rate\n"
+        "def _(): pass\n"
+    )
+    for verb in ("init", "update"):
+        (tmp_path / f"verbs_{verb}.py").write_text(text.format(verb))
+        found = []
+        for rate in ("1", "2", "1"):
+            monkeypatch.setenv("RATE", rate)
+            script = f"import verbs_{verb}; from albatross.closure import digest; print(digest('verbs_{verb}'))"
+            done = processes.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+            found.append(done.stdout)
+        assert found[0] != found[1]
+        assert found[0] == found[2]
 
 
 def from_a_text(number):
@@ -261,6 +354,19 @@ def test_a_large_array_is_hashed_without_a_copy(own):
     finally:
         tracemalloc.stop()
     assert most < own.x.nbytes / 4
+
+
+def test_a_package_counts_by_its_version_wherever_it_is_installed(own, tmp_path):
+    for place in ("installed.py", "installed_too/__init__.py", "beside.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text("")
+    about = tmp_path / "anything-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: anything\nVersion: 1.0\n")
+    (about / "RECORD").write_text("installed.py,,\ninstalled_too/__init__.py,,\nanything-1.0.dist-info/RECORD,,\n")
+    Path(own.__file__).write_text("import installed, beside\nfrom installed_too import x\n")
+    closure_module._installed_in.cache_clear()
+    assert {path.name for path in closure(own.__name__)} == {Path(own.__file__).name, "beside.py"}
 
 
 class Stubborn:

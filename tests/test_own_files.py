@@ -16,6 +16,7 @@ from albatross import own_files
 from albatross.closure import digest
 from albatross.policies.in_words import build
 from albatross.race.problems import read_problem
+from albatross.store.identity import identity
 
 MINE = textwrap.dedent("""
     from typing import NamedTuple
@@ -225,6 +226,82 @@ def test_no_value_in_a_file_breaks_compiling_and_code_is_kept_if_all_can_be_read
     assert done.stdout.split() == ["6.0"] * 4
     kept = {name.partition(".")[0] for name in os.listdir(tmp_path / "cache" / "machine-code")}
     assert kept == {"with_array", "with_number", "with_lazy"}
+
+
+BESIDE = {  # with it in the file, the code is kept or not
+    "nothing": ("", True),
+    "a logger": ("import logging; log = logging.getLogger('mine')", True),
+    "a pattern": ("import re; words = re.compile('a')", True),
+    "a lock": ("import threading; lock = threading.Lock()", True),
+    "memory": ("view = memoryview(b'abc')", False),
+    "a list of Numba's": ("rates = numba.typed.List([1.0])", False),
+    "an overload": (
+        "def f(x): pass\nfrom numba.extending import overload\noverload(f)(lambda x: lambda x: 1.0)",
+        False,
+    ),
+    "a class of Numba's": ("Box = numba.experimental.jitclass([('x', numba.float64)])", False),
+    "code by types": ("from albatross.compiling import code_of", False),
+}
+
+
+@pytest.mark.parametrize(("text", "kept"), BESIDE.values(), ids=BESIDE)
+def test_code_is_kept_if_nothing_in_its_file_can_hide_a_number(tmp_path, text, kept):
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    double = "@compiled\ndef double(x):\n    return 2.0 * x\n"
+    (tmp_path / "beside.py").write_text(f"import numba\nfrom albatross.compiling import compiled\n{text}\n{double}")
+    env = {**os.environ, "ALBATROSS_CACHE": str(tmp_path / "cache")}
+    use = "import beside; print(beside.double(3.0))"
+    assert processes.run([sys.executable, "-c", use], cwd=tmp_path, env=env, check=True).stdout == "6.0\n"
+    place = tmp_path / "cache" / "machine-code"
+    assert bool(place.exists() and os.listdir(place)) == kept
+
+
+def test_code_is_not_kept_if_a_value_was_set_after_a_helper_was_compiled(tmp_path):
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    (tmp_path / "late.py").write_text(
+        textwrap.dedent("""
+        from albatross.compiling import compiled
+
+        FACTOR = 2.0
+
+        @compiled
+        def scaled(x):
+            return FACTOR * x
+
+        @compiled
+        def one(x):
+            return scaled(x)
+
+        @compiled
+        def other(x):
+            return scaled(x)
+    """)
+    )
+    env = {**os.environ, "ALBATROSS_CACHE": str(tmp_path / "cache")}
+    said = []
+    for use in (
+        "print(late.one(1.0)); late.FACTOR = 3.0; late.other(1.0)",
+        "late.FACTOR = 3.0; print(late.other(1.0))",
+    ):
+        done = processes.run([sys.executable, "-c", f"import late; {use}"], cwd=tmp_path, env=env, check=True)
+        said.append(done.stdout)
+    assert said == ["2.0\n", "3.0\n"]
+
+
+def test_the_identity_of_a_result_changes_with_a_table_that_its_file_reads(folder):
+    table = "import pandas\nfrom pathlib import Path\nTABLE = pandas.read_csv(Path(__file__).with_name('table.csv'))\n"
+    (folder / "reads.py").write_text(MINE + table)
+    found = []
+    for row in ("1,2", "1,3", "1,2"):
+        (folder / "table.csv").write_text(f"a,b\n{row}\n")
+        own_files._LOADED.clear()
+        sys.modules.pop("reads", None)
+        build(f"{folder}/reads.py:Mine", {}, files=True)
+        found.append(identity("reads", trials=1, seed=0)["sources"])
+    assert found[0] != found[1]
+    assert found[0] == found[2]
 
 
 def test_the_identity_of_a_result_changes_with_the_file_its_neighbours_and_no_other(folder):

@@ -13,17 +13,15 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Mapping
-from enum import EnumType
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import resolve_name
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from types import ModuleType
 
-import numpy as np
+from albatross.constants import OTHER, constants, function_of, home_of, is_ours, name_of, variables_of
 
 _IMPORTED = time.time_ns()
 _ROOT = Path(__file__).parent
@@ -31,13 +29,9 @@ _NAME = _ROOT.name
 _IMPORT = re.compile(rf"^[ \t]*from[ \t]+({_NAME}[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n(]+)", re.MULTILINE)
 _PLAIN_IMPORT = re.compile(rf"^[ \t]*import[ \t]+({_NAME}[\w.]*)", re.MULTILINE)
 _COMMENT = re.compile(r"#[^\n]*")
-_INSTALLED = tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")})
-_DEEPEST = 5  # lists in lists, and functions in functions, among the globals of a module
-
-
-def is_ours(module: str) -> bool:
-    """Return whether the module is part of this package."""
-    return module.partition(".")[0] == _NAME
+_STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
+# Names of Numba and of this package for code that runs while Numba compiles, and may look at anything.
+_COMPILE_TIME = frozenset({"core", "experimental", "extending", "generated_jit", "code_of"})
 
 
 def closure(module: str) -> tuple[Path, ...]:
@@ -49,14 +43,18 @@ def closure(module: str) -> tuple[Path, ...]:
     return tuple(sorted(map(_file, _names(module))))
 
 
-def digest(*modules: str) -> str:
-    """Return a hash of all sources that these modules depend on.
+def hashes(*modules: str, other: OTHER) -> dict[str, str]:
+    """Return a hash of every module that these modules depend on, of a user's module with what its variables hold.
 
     FileNotFoundError: one of them has no source file. ValueError: a value in a user's module cannot be read.
     """
     names = sorted(set[str]().union(*map(_names, modules)))
-    parts = [(name, _hash_of_ours(name) if is_ours(name) else _hash_of_own(name)) for name in names]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return {name: _hash_of_ours(name) if is_ours(name) else _hash_of_own(name, other) for name in names}
+
+
+def digest(*modules: str, other: OTHER = lambda value: b"") -> str:
+    """Return these hashes as one. `other` says what to hash of a value of an unknown type; by default only its type."""
+    return hashlib.sha256(repr(list(hashes(*modules, other=other).items())).encode()).hexdigest()[:16]
 
 
 def unchanged(*modules: str) -> bool:
@@ -200,25 +198,32 @@ def _own_dependencies(module: str) -> set[str]:
 def _used(module: str) -> set[str]:
     """Return the modules that a user's module uses by its variables, other than ours: no statement need import them."""
     found: set[str | None] = set()
-    for value in list(vars(sys.modules[module]).values()) if module in sys.modules else ():  # threads may add some
+    for value in variables_of(module).values():
         if issubclass(type(value), ModuleType):
-            found.add(_name_of(value))
-        elif (function := _function_of(value)) is not None:
-            found.add(_home_of(function))
+            found.add(name_of(value))
+        elif (function := function_of(value)) is not None:
+            found.add(home_of(function))
     return {name for name in found if name is not None and not is_ours(name)}
 
 
-def _name_of(module: ModuleType) -> str | None:
-    """Return the name that a module is imported by; None if it cannot be imported, because its user loaded a file."""
-    name = object.__getattribute__(module, "__dict__").get("__name__")  # of a lazy module, an attribute may run code
-    return name if type(name) is str and sys.modules.get(name) is module else None
+def makes_code(*modules: str) -> bool:
+    """Return whether a user's module, among these and all that they depend on, runs code while Numba compiles."""
+    own = {name for module in modules for name in _names(module) if not is_ours(name)}
+    return any(_identifiers(_own_file(name)) & _COMPILE_TIME for name in own)
 
 
-def _home_of(function: FunctionType) -> str | None:
-    """Return the module whose globals a function uses; None if they are others, as after `exec`."""
-    name = function.__globals__.get("__name__")
-    home = sys.modules.get(name) if type(name) is str else None
-    return name if issubclass(type(home), ModuleType) and vars(home) is function.__globals__ else None
+def _identifiers(path: Path) -> set[str]:
+    """Return the names and attributes that a source uses, and the parts of those that it imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found.update(part for each in [*modules, *(name.name for name in node.names)] for part in each.split("."))
+    return found
 
 
 def _with_parents(module: str) -> Iterator[str]:
@@ -233,7 +238,22 @@ def _counts(module: str, importer: str) -> bool:
     except FileNotFoundError:  # built in, compiled, or no module but a name in one
         return False
     related = module.partition(".")[0] == importer.partition(".")[0]
-    return related or not any(path.is_relative_to(folder) for folder in _INSTALLED)
+    return related or not _is_installed(path)
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file belongs to Python or to an installed package, which count by their versions."""
+    if path.is_relative_to(_STANDARD_LIBRARY) or {"site-packages", "dist-packages"} & set(path.parts):
+        return True
+    places = {Path(place).resolve() for place in sys.path} & set(path.parents)
+    return any(path.relative_to(place).parts[0] in _installed_in(place) for place in places)
+
+
+@cache
+def _installed_in(folder: Path) -> frozenset[str]:
+    """Return the names of the files and folders that packages were installed as, into any folder."""
+    files = (file for each in metadata.distributions(path=[str(folder)]) for file in each.files or ())
+    return frozenset(file.parts[0] for file in files)
 
 
 def _own_file(module: str) -> Path:
@@ -256,17 +276,13 @@ def _found(module: str) -> ModuleSpec | None:
     return spec
 
 
-def _hash_of_own(module: str) -> str:
-    """Return a hash of a user's file, the versions of the packages that it imports, and its constants.
-
-    Compiled code holds numbers and arrays as they are when it is compiled. They may come from elsewhere than the file,
-    such as another file, or a program that has set them.
-    """
+def _hash_of_own(module: str, other: OTHER) -> str:
+    """Return a hash of a user's file, the versions of the packages that it imports, and what its variables hold."""
     tops = {each.partition(".")[0] for each in _own_dependencies(module)} - {_NAME, *sys.stdlib_module_names}
     versions = {top: _version(top) for top in sorted(tops)}
     found = hashlib.sha256(repr((_own_file(module).read_bytes(), versions)).encode())
     try:
-        for part in _constants(vars(sys.modules[module]) if module in sys.modules else {}):
+        for part in constants(module, other):
             found.update(b"%d:" % len(part))
             found.update(part)
     except Exception as error:  # a user's class may raise anything
@@ -280,70 +296,3 @@ def _version(package: str) -> str:
     except metadata.PackageNotFoundError:  # of another name than its project, or a module of the user's own
         projects = metadata.packages_distributions().get(package, ())
         return " ".join(sorted(f"{each} {metadata.version(each)}" for each in projects))
-
-
-def _constants(variables: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
-    """Yield the names of a module's variables, each followed by the bytes of its value."""
-    for name, value in sorted(variables.items()):
-        if not (name.startswith("__") and name.endswith("__")):
-            yield name.encode()
-            yield from _held(value, depth)
-
-
-def _held(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield, as bytes, what compiled code would hold of a value: numbers, texts, arrays, tuples and functions of these.
-
-    A class counts by its name, an enumeration also by its values, and all else by the name of its type; modules that
-    can be imported have hashes of their own. Only the type decides, as for Numba: `isinstance` and `hasattr` may run
-    code of the value, which may raise.
-    """
-    kind = type(value)
-    if issubclass(kind, np.ndarray | np.generic):
-        yield f"{value.dtype} {value.shape}".encode()
-        if not value.dtype.hasobject:
-            yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)  # no copy: it may be large
-    elif issubclass(kind, bool | int | float | complex | str | bytes | None):
-        yield repr(value).encode()
-    elif issubclass(kind, tuple) or (issubclass(kind, list | dict) and depth < _DEEPEST):
-        parts = value.items() if issubclass(kind, dict) else value
-        yield b"%d parts" % len(parts)
-        for part in parts:
-            yield from _held(part, depth + 1)
-    elif issubclass(kind, type):
-        yield f"class {value.__module__}.{value.__qualname__}".encode()
-        if issubclass(kind, EnumType):
-            yield from _held({name: member._value_ for name, member in value.__members__.items()}, depth)
-    elif issubclass(kind, ModuleType) and _name_of(value) is None and depth < _DEEPEST:
-        yield from _constants(vars(value), depth + 1)
-    elif issubclass(kind, CodeType):
-        yield from _held((value.co_code, value.co_names, value.co_consts), depth)
-    elif (function := _function_of(value)) is not None:
-        yield from _held_by(function, depth)
-    else:
-        yield kind.__name__.encode()
-
-
-def _function_of(value: Any) -> FunctionType | None:
-    """Return the Python function of a function, plain or decorated by Numba or this package; None of ours."""
-    kind = type(value)
-    decorated = kind.__module__.partition(".")[0] in (_NAME, "numba")
-    function = getattr(value, "__wrapped__", None) if decorated else value
-    return function if type(function) is FunctionType and not is_ours(function.__module__ or "") else None
-
-
-def _held_by(function: FunctionType, depth: int) -> Iterator[Any]:
-    """Yield what a function holds that its file need not show: the values of its factory, defaults, and which it is."""
-    if depth == _DEEPEST:  # or it holds itself
-        raise ValueError("functions in functions in functions")
-    yield from _held(function.__code__, depth)
-    for cell in function.__closure__ or ():
-        yield from _held(cell.cell_contents, depth + 1)
-    yield from _held((function.__defaults__, function.__kwdefaults__), depth)
-    if _home_of(function) is None:
-        used = {name: function.__globals__.get(name) for name in _names_in(function.__code__)}
-        yield from _constants(used, depth + 1)
-
-
-def _names_in(code: CodeType) -> set[str]:
-    """Return the names of globals, and of attributes, that code uses."""
-    return set(code.co_names).union(*(_names_in(part) for part in code.co_consts if type(part) is CodeType))

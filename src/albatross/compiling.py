@@ -24,7 +24,8 @@ from numba.core.ir import Loc
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
-from albatross.closure import digest, is_ours, unchanged
+from albatross.closure import hashes, makes_code, unchanged
+from albatross.constants import is_ours, note
 from albatross.errors import NotCompiled
 from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
 from albatross.machine_code import MachineCode
@@ -39,6 +40,7 @@ _NAME_OF_ERROR = re.compile(r"^(TypingError|LoweringError|UnsupportedError|Numba
 _PLACE = re.compile(r'(?:, defined at|Raised from|\bat) (\S[^\n]*?) \((\d+)\)|File "(.*)", line (\d+)')
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
 _REGISTERED: dict[type, set[str]] = defaultdict(set)  # the modules that register verbs for a type
+_FIRST_COMPILED: dict[str, str] = {}  # hashes of users' modules
 
 
 def code_of(function: Callable[..., Any], **options: Any) -> Any:
@@ -77,8 +79,11 @@ class compiled:
                 return None
             modules.add(kind.__module__)
             modules.update(*(_REGISTERED.get(parent, ()) for parent in kind.__mro__))
-        try:  # an edit since the import would be hashed, but not compiled
-            return digest(*sorted(modules)) if unchanged(*modules) else None
+        try:
+            if not unchanged(*modules) or makes_code(*modules):  # an edit would be hashed, but not compiled
+                return None
+            found = hashes(*modules, other=_unless_frozen)
+            return repr(sorted(found.items())) if _as_when_first_compiled(found) else None
         except (OSError, SyntaxError, ValueError):  # no sources, as in a notebook, or values that cannot be read
             return None
 
@@ -153,6 +158,23 @@ def _cause(error: Exception) -> str | None:
     return f"Numba cannot compile this: {error} ({Path(lines[-1].filename).name}, line {lines[-1].line})"
 
 
+def _unless_frozen(value: Any) -> bytes:
+    """Refuse a value of a type that Numba knows, as compiled code may hold it; of others, the type is enough."""
+    try:
+        numba.typeof(value)
+    except Exception:  # Numba asks the value for attributes, which may raise anything
+        return b""
+    raise ValueError(f"what compiled code holds of a {type(value).__name__} is not known")
+
+
+def _as_when_first_compiled(found: dict[str, str]) -> bool:
+    """Return whether the user's modules hold what they held when code of theirs was first compiled in this process.
+
+    Helpers are compiled once per process, with the values of that moment, and are then part of whatever calls them.
+    """
+    return all(_FIRST_COMPILED.setdefault(name, value) == value for name, value in found.items() if not is_ours(name))
+
+
 def _can_be_found(kind: type) -> bool:
     """Return whether a class is where its name says: not inside of a function, and not replaced since."""
     found: Any = sys.modules.get(kind.__module__)
@@ -197,6 +219,7 @@ def python_verb(function: Callable[..., Any]) -> Any:
     register = verb.register
 
     def register_subject(function: Callable[..., Any]) -> Callable[..., Any]:
+        note(function)
         return register(subject_of(function), function)
 
     verb.register = register_subject
@@ -218,6 +241,7 @@ class generic:
     def register(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Register `function` for the type that annotates its first argument."""
         subject = subject_of(function)
+        note(function)
         self._functions[subject] = compiled(function)
         # A function made by another one depends on more than its file: no module, so its code is not kept.
         _REGISTERED[subject].add(

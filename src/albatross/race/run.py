@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import own_files, simulate
-from albatross.closure import is_ours
+from albatross.constants import is_ours
 from albatross.race.problems import Problem, contenders, given_in_words
 from albatross.race.standings import Raced, Standing, standings
 from albatross.runs import Run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -22,8 +23,16 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
         "trials": trials,
         "seed": seed,
         "versions": {name: version(name) for name in ("numpy", "numba")} | {"python": platform.python_version()},
-        "sources": digest(*modules),
+        "sources": digest(*modules, other=_pickled),
     }
+
+
+def _pickled(value: Any) -> bytes:
+    """Return what a result may depend on of a value in a user's module, such as a data frame."""
+    try:
+        return pickle.dumps(value)
+    except Exception:  # a lock or a connection, say; not data, so its type is enough
+        return b""
 
 
 def signed(found: Mapping[str, Any]) -> dict[str, Any]:
