@@ -545,6 +545,28 @@ def test_arms_that_were_never_played_are_counted_without_retired_ones_and_spare_
     assert found["warnings"][0] == "1 of 2 arms were never played."
 
 
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [([1, 2, 3], np.int64(2)), ([1, 2, 3], 2.0), (["a", "b", "c"], np.str_("b"))],
+    ids=["a number of NumPy", "a float", "a text of NumPy"],
+)
+@pytest.mark.parametrize("change", ["retire_arm", "reset_arm"])
+@pytest.mark.parametrize("make", [Agent, Fleet, Flock], ids=lambda kind: kind.__name__)
+def test_an_arm_keeps_its_name_if_it_is_called_by_an_equal_one(make, change, names, given, tmp_path):
+    policy = {} if make is Flock else {"policy": policies.LinUCB()}
+    users = {} if make is Agent else {"users": ["u"]}
+    one, other = (make(**policy, **users, arms=names, dim=2, seed=0) for _ in range(2))
+    getattr(one, change)(given)
+    getattr(other, change)(names[1])
+    one.save(tmp_path / "one")
+    other.save(tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    if users:
+        (row,) = one.release(["u"])
+        other.release(["u"])
+        other.put("u", row)
+
+
 def test_names_of_numpy_and_columns_of_data_frames_are_names():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     numbered = Agent(policies.LinUCB(), arms=np.arange(2), dim=1, seed=0)

@@ -96,7 +96,7 @@ def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, 
     if change == "damage":
         path.write_text(path.read_text()[:200])
     if change == "sources":
-        monkeypatch.setattr("albatross.store.identity.digest", lambda *modules: "others")
+        monkeypatch.setattr("albatross.store.identity.digest", lambda *modules, **options: "others")
     calls = []
     original = run.race
     monkeypatch.setattr(run, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
@@ -106,6 +106,41 @@ def test_a_problem_is_raced_again_where_anything_differs(tmp_path, monkeypatch, 
     kept = [json.loads(each.read_text()) for each in (tmp_path / "race").glob("small-*.json")]
     assert sorted(each["seed"] for each in kept) == ([0, 1] if change == "seed" else [0, 0][: len(kept)])
     assert len(kept) == 1 + (change in ("seed", "policies"))  # another race does not replace this one
+
+
+def fixed(n_before):
+    arms = np.repeat([[0.0], [1.0], [0.0]], [n_before, 200, 1_000 - n_before], axis=0)
+    return FixedArms(n_arms=1_200, dim=1, arms=arms, noise_sd=0.5)
+
+
+KEPT = """
+import threading
+import numpy as np
+from albatross.environments import Recorded
+
+class Kept(Recorded):
+    def __init__(self, paying=1, locked=False):
+        super().__init__(contexts=np.ones((60, 3, 1)), rewards=np.tile(np.arange(3.0) < paying, (60, 1)))
+        object.__setattr__(self, "lock", threading.Lock() if locked else None)
+"""
+
+
+@pytest.mark.parametrize("pair", ["long arrays", "a text without parameters", "not to be read"])
+def test_problems_of_one_text_are_two_problems(tmp_path, monkeypatch, pair):
+    (tmp_path / "kept.py").write_text(KEPT)
+    monkeypatch.setattr("albatross.own_files._LOADED", {})
+    if pair == "long arrays":
+        one, other = fixed(100), fixed(500)
+    else:
+        words = f"{tmp_path}/kept.py:Kept(paying={{}}, locked={pair == 'not to be read'}, horizon=60)"
+        one, other = (problems.read_problem(words.format(paying)).env for paying in (1, 2))
+    assert repr(one) == repr(other)
+    calls, original = [], run.race
+    monkeypatch.setattr(run, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
+    for env in (one, other, other):
+        problem = Problem(env, 60, trials=2, biases=False)
+        run.run({"mine": problem}, out=tmp_path / "out", seed=0, chosen=["uniform"])
+    assert len(calls) == (3 if pair == "not to be read" else 2)
 
 
 def test_a_race_depends_on_its_environment_its_policies_and_the_simulation_alone():

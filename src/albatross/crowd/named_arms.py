@@ -138,6 +138,7 @@ class NamedArms(NumberedArms):
     def move(self, name: Any, *, free: Sequence[int]) -> int:
         """Give an active arm another slot; its old one becomes that of a retired arm. Return the new slot."""
         old = self.slot(name)
+        name = self._by_slot[old]  # not the caller's, which may be equal only, such as one of NumPy's
         self._slots[name] = slot = self._next(name, free)  # it keeps its place in the order
         self._retired[old] = name
         self._count()
@@ -149,7 +150,7 @@ class NamedArms(NumberedArms):
         if len(self._slots) == 1:
             raise ValueError(f"{shown(name)} is the last arm and cannot be retired: add another one first")
         del self._slots[name]
-        self._retired[slot] = name
+        self._retired[slot] = self._by_slot[slot]  # the name as it was given first
         self._count()
 
     def checked_slot(self, slot: Any) -> list[int]:

@@ -17,7 +17,7 @@ from albatross.race.problems import Problem, contenders, given_in_words
 from albatross.race.standings import Raced, Standing, standings
 from albatross.runs import Run
 from albatross.store.files import write_text
-from albatross.store.identity import FORMAT, differences, identity, signed
+from albatross.store.identity import FORMAT, differences, fingerprint, identity, signed
 from albatross.store.results import check_ours, file_name, standings_file
 from albatross.store.tables import write_table
 
@@ -56,6 +56,7 @@ def run(
             horizon=problem.horizon,
             env=repr(problem.env),
             contenders={key: repr(policy) for key, policy in racers.items()},
+            content=fingerprint((problem.env, racers)),
             trials=problem.trials,
             seed=seed,
         )
@@ -122,7 +123,7 @@ def _homes(part: Any) -> set[str]:
 def _stored(path: Path, wanted: Mapping[str, Any]) -> Raced | None:
     try:
         kept = json.loads(path.read_text())
-        if differences(kept, wanted):
+        if wanted["content"] is None or differences(kept, wanted):
             return None
         names = wanted["contenders"]
         regret = {name: np.array(kept["regret"][name], dtype=float) for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import platform
@@ -33,6 +34,17 @@ def _pickled(value: Any) -> bytes:
         return pickle.dumps(value)
     except Exception:  # a lock or a connection, say; not data, so its type is enough
         return b""
+
+
+def fingerprint(value: Any) -> str | None:
+    """Return a hash of all that a policy or an environment holds; None if that cannot be read.
+
+    Its text may leave out much: large arrays, late digits, and what a user's own class keeps.
+    """
+    try:
+        return hashlib.sha256(pickle.dumps(value)).hexdigest()[:16]
+    except Exception:  # a user's class may hold anything
+        return None
 
 
 def signed(found: Mapping[str, Any]) -> dict[str, Any]:
