@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import duckdb
 import numpy as np
 import pytest
@@ -84,6 +86,42 @@ def test_vectors_are_lists(tmp_path):
     path = put(tmp_path, "action,reward,propensity\na,1,0.5\nb,1,0.5\n")
     log = features.read_log(path, items=tmp_path / "items.parquet")
     assert log.contexts[[0]].tolist() == [[[0.5, 1.0], [2.0, -1.0]]]
+
+
+VERSIONS = ["10.0", "11.0", "12"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "category",
+    [
+        Category(values=VERSIONS, of="situation"),
+        Category(values=VERSIONS[:2], other=True, of="situation"),
+        Category(values=[10, 11], other=True, of="situation"),
+        Category(buckets=64, of="situation"),
+    ],
+    ids=["listed", "with others", "numbers", "hashed"],
+)
+def test_texts_that_look_like_numbers_are_encoded_as_an_agent_encodes_them(tmp_path, category, ending):
+    features = Features({"os": category})
+    path = put(tmp_path, "action,reward,propensity,os\n" + "".join(f"a,1,0.5,{os}\n" for os in VERSIONS))
+    if ending == "parquet":
+        path = tmp_path / "log.parquet"
+        duckdb.sql(f"COPY (FROM read_csv('{tmp_path}/log.csv', all_varchar = true)) TO '{path}'")
+    numbered = 10 in category.values  # then the file's texts are taken for these
+    live = [{"os": int(float(os)) if numbered else os} for os in VERSIONS]
+    found = features.read_log(path).contexts[np.arange(3)][:, 0]
+    np.testing.assert_array_equal(found, np.array([features.encode(each, [{}])[0] for each in live]))
+
+
+@pytest.mark.parametrize("gaps", ["a,1,0.5,10.0\na,1,0.5,\n", "a,1,0.5,10\na,1,0.5,11\n"], ids=["gaps", "none"])
+def test_numbers_of_a_data_frame_with_gaps_are_whole(tmp_path, gaps):
+    features = Features({"shop": Category(buckets=64, of="situation")})
+    path = put(tmp_path, f"action,reward,propensity,shop\n{gaps}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the missing value
+        found = features.read_log(path).contexts[np.arange(1)][0]
+    np.testing.assert_array_equal(found, features.encode({"shop": 10}, [{}]))
 
 
 def test_a_proposed_schema_fits_its_log(tmp_path):

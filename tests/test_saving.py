@@ -15,14 +15,16 @@ import threading
 import time
 import tracemalloc
 import zipfile
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from stepping import same_state, state_of
 from variants import DIM, N_ARMS
 
-from albatross import Agent, Fleet, policies, saving
+from albatross import Agent, Fleet, Flock, policies, saving
 from albatross.errors import UnknownDecision, UnreadableFile
+from albatross.protocol import init, score, update
 
 LINTS = policies.LinTS(sigma=0.5)
 ALB_NORM = policies.ALBNorm(norm_bound=1.0, epoch_length=2)
@@ -289,6 +291,44 @@ def test_a_map_of_many_features_is_refused_too():
     }
     with pytest.raises(UnreadableFile, match="larger than this file"):
         Agent.load(packed(arrays, {"policy": described, "dim": 16_000}))
+
+
+class Unset(NamedTuple):
+    """A policy of one's own, with a parameter that may be NaN."""
+
+    rate: float = float("nan")
+
+
+class UnsetState(NamedTuple):
+    pulls: np.ndarray
+    priority: np.ndarray
+
+
+@init.register
+def init_unset(policy: Unset, n_arms, dim, rng):
+    return UnsetState(np.zeros(n_arms), rng.permutation(n_arms))
+
+
+@score.register
+def score_unset(policy: Unset, state, offer, noise):
+    return np.zeros(offer.arms.size), np.zeros(offer.arms.size)
+
+
+@update.register
+def update_unset(policy: Unset, state, choice, reward, n):
+    state.pulls[choice.arm] += n
+
+
+def test_a_policy_with_a_parameter_that_is_not_a_number_is_loaded():
+    agent = Agent(Unset(), n_arms=3, dim=2, seed=0)
+    assert np.isnan(Agent.load(saving.in_memory(agent), policy=Unset()).policy.rate)
+    with pytest.raises(UnreadableFile, match="the saved policy is Unset"):
+        Agent.load(saving.in_memory(agent), policy=Unset(1.0))
+
+
+def test_a_flock_takes_truth_values_of_numpy():
+    flock = Flock(users=["u"], n_arms=3, dim=3, looks=np.False_)
+    assert Flock.load(saving.in_memory(flock)).looks is False
 
 
 def test_a_small_fleet_that_claims_many_users_is_refused():

@@ -93,7 +93,7 @@ class Flock(Sharing, Batches):
         known = NumberedArms(int(n_arms or 0)) if arms is None else NamedArms(arms)
         p = dim + known.first
         checks.fits_in_memory(f"posteriors of {known.first} arms and {dim} features", 80 * p * p, "take fewer")
-        self.dim, self.features, self.index, self.floor, self.looks = dim, features, index, float(floor), looks
+        self.dim, self.features, self.index, self.floor, self.looks = dim, features, index, float(floor), bool(looks)
         words = rng.integers(0, 2**64, 4, np.uint64)
         self._secret = words[2:]
         # Unit of the contexts, 0 before the first decision; level of the rewards; whether it is known.

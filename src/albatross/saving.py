@@ -119,7 +119,8 @@ def restore_policy(saved: dict[str, Any], given: Any) -> Any:
     """Return the described policy, or `given` if there is one; a given policy must match the description."""
     name = saved["name"]
     if given is not None:
-        if describe_policy(given) != saved:
+        found = describe_policy(given)
+        if found != saved and repr(found) != repr(saved):  # NaN differs from itself
             raise UnreadableFile(f"the saved policy is {name}({saved['parameters']}), not {given!r}")
         return given
     return _revive(saved)

@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from albatross import LogWriter
 from albatross.datasets import read_log
 from albatross.environments import Logged
 
@@ -49,6 +50,21 @@ def test_numbered_actions_are_eligible_by_their_numbers(tmp_path):
     with pytest.warns(UserWarning, match="1 of 3 actions never logged: 1"):
         log = read_log(log_of(tmp_path, *rows, head="action,reward,propensity,eligible,age\n"))
     assert (log.action_names, log.eligible.tolist()) == (("0", "1", "2"), [[True, False, True]] * 2)
+
+
+def test_names_may_be_among_numbers_where_they_are_eligible(tmp_path):
+    with LogWriter(tmp_path / "log.csv") as log:
+        for number, action in enumerate(["1", "2", "3", "none"]):
+            log.write_decision(number, action=action, eligible=[1, 2, 3, "none"], propensity=0.25)
+            log.write_reward(number, 1.0)
+    found = read_log(tmp_path / "log.csv")
+    assert found.action_names == ("1", "2", "3", "none")
+    assert found.actions.tolist() == [0, 1, 2, 3]
+    assert found.eligible.all()
+    text = (tmp_path / "log.csv").read_text().replace(',none,"', ',nine,"')
+    (tmp_path / "other.csv").write_text(text)
+    with pytest.raises(ValueError, match="line 5: action is 'nine', not a number"):
+        read_log(tmp_path / "other.csv")
 
 
 def test_an_empty_column_is_no_column(tmp_path):

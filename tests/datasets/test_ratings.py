@@ -159,6 +159,21 @@ def test_of_a_rating_given_twice_the_last_counts(tmp_path):
     assert found.matrix.toarray().tolist() == MATRIX
 
 
+def test_of_a_rating_given_twice_the_last_in_time_counts(tmp_path):
+    later_first = LONG.replace("timestamp\n", "timestamp\n7,20,5,881250950\n").replace("7,20,5,881250949", "7,20,3,1")
+    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: rated again later"):
+        found = read_ratings(put(tmp_path, later_first), rank=1)
+    assert found.matrix.toarray().tolist() == MATRIX
+
+
+@pytest.mark.parametrize("name", ["timestamp", "Date"])
+def test_a_time_is_no_item(tmp_path, name):
+    with pytest.warns(UserWarning, match=f"left out the column '{name}', a time and not an item"):
+        found = read_ratings(put(tmp_path, f"user,20,{name},30\n7,5,881250949,1\n9,0,881250949,2.5\n"), rank=1)
+    assert found.items.tolist() == ["20", "30"]
+    assert found.matrix.toarray().tolist() == MATRIX
+
+
 @pytest.mark.parametrize("line", ["7,40,,1", ",20,1,1", "7,,1,1", "7,40,NA,1"])
 def test_lines_that_miss_something_are_dropped_with_a_warning(tmp_path, line):
     with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: without a user, an item or a rating"):
@@ -178,6 +193,7 @@ def test_lines_that_miss_something_are_dropped_with_a_warning(tmp_path, line):
         ("7 20 5\n7 30 many\n9 20 4\n", r"ratings\.csv, line 2: rating is 'many'"),
         ("user,item\n1,2\n", "needs columns user, item and rating"),
         ("who,what,rating\n1,2,3\n", "needs columns user, item and rating"),
+        ("customer,item,2020\n1,2,3\n", "needs columns user, item and rating"),
         ("user,part\n1,play\n", "has no column of ratings besides 'user'"),
         ("user,a,b\n1,1,2\n1,2,1\n", "one row per user"),
         ("", "has no columns"),

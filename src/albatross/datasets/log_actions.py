@@ -44,15 +44,16 @@ def known_actions(
     distinct, places = table.labels(column)
     if not len(distinct):
         raise ValueError(f"{table.name}: {column} is missing in every row")
+    others = {arm for arms in eligible or () for arm in arms or ()}
     odd = table.first_not_whole(column)
-    if odd is not None and table.numeric_and_text([column])[0]:
+    if odd is not None and table.numeric_and_text([column])[0] and not others.issuperset(map(str, distinct)):
         table.numbers([column])  # raises an error for a name among numbers
         raise ValueError(
             f"{table.place(odd[0])}: {column} is {shortened(odd[1])}, but actions must be whole numbers of up to 18 "
             "digits, or names"
         )
     logged = distinct
-    distinct = _with_others(distinct, {arm for arms in eligible or () for arm in arms or ()})
+    distinct = _with_others(distinct, others)
     counted = distinct.dtype.kind == "i" and distinct[-1] < max(_FEW, 2 * len(distinct), n_actions or 0)
     if counted and logged[0] < 0:
         row = int(np.flatnonzero(places == 0)[0])

@@ -110,6 +110,15 @@ class Table:
             (numeric if 2 * n_numbers > n_values else text).append(name)
         return numeric, text
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether the file says of its columns what they hold."""
+        return self._is_parquet
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether the file says that a column holds numbers."""
+        return bool(_NUMERIC.fullmatch(self._types[self._columns[name]]))
+
     def texts(self, name: str) -> np.ndarray:
         """Return a column (n,) of strings, None for missing values."""
         found = self._arrays(f"SELECT {self._as_text(name)} AS t FROM rows")["t"]
@@ -347,9 +356,8 @@ class Table:
         return column if self._types[column] == "VARCHAR" else f"CAST({column} AS VARCHAR)"
 
     def _as_number(self, name: str) -> str:
-        column = self._columns[name]
-        if _NUMERIC.fullmatch(self._types[column]):
-            return f"CAST({column} AS DOUBLE)"
+        if self.is_numeric(name):
+            return f"CAST({self._columns[name]} AS DOUBLE)"
         text = self._as_text(name)
         # DuckDB reads 1_0 as 10 and +-1 as -1.
         return (

@@ -92,11 +92,21 @@ def _column(table: Table, name: str, feature: Feature) -> list[Any]:
 
 
 def _labels(table: Table, name: str, feature: Category) -> list[Any]:
-    """Return the values of a category: as the schema lists them, whether as texts or as numbers."""
+    """Return the values of a category as the schema lists them, as they are in the file, or as whole numbers.
+
+    The text 10.0 is a whole number where data frames write it: in a column of numbers, or with gaps.
+    """
     distinct, places = table.labels(name)
+    texts = table.texts(name)
     listed_as = {str(value): value for value in feature.values}
-    values = [listed_as.get(str(value), value) for value in distinct.tolist()]
-    return [None if place < 0 else values[place] for place in places.tolist()]
+    has_gaps = bool((places < 0).any())
+    whole = feature.values or table.is_numeric(name) or (has_gaps and not table.is_typed)
+    values = dict[str | None, Any]({None: None})
+    for text, place in zip(texts, places, strict=True):
+        if text not in values:
+            number = distinct[place]
+            values[text] = listed_as.get(text, listed_as.get(str(number), number if whole else text))
+    return [values[text] for text in texts]
 
 
 def _rows_of_arms(table: Table, known: Actions) -> np.ndarray:
