@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
@@ -345,6 +346,37 @@ def test_a_file_is_run_once_and_never_shadows_an_installed_module(folder):
 
     assert json.dumps(1) == "1"
     assert type(one).__module__ not in ("json", "mine")
+
+
+@pytest.mark.parametrize("depth", [0, 1], ids=["its neighbour", "that of its neighbour"])
+def test_files_whose_neighbours_have_one_name_are_refused_together(tmp_path, folder, depth):
+    other = tmp_path / "other"
+    other.mkdir()
+    write(other)
+    (other / "mine.py").rename(other / "yours.py")
+    if depth:
+        for path in (folder / "mine.py", other / "yours.py"):
+            path.write_text(path.read_text().replace("from my_widths", f"from between_{path.stem}"))
+            path.with_name(f"between_{path.name}").write_text("from my_widths import WIDTH, width\n")
+    assert build(f"{folder}/mine.py:Mine", {}, files=True) == (1.0, 1.0)
+    message = r"/other/my_widths.py' and '.*/my_widths.py' cannot be used together, .* rename one of them$"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            build(f"{other}/yours.py:Mine", {}, files=True)
+    (other / "my_widths.py").rename(other / "your_widths.py")
+    for file in other.glob("*.py"):
+        file.write_text(file.read_text().replace("from my_widths", "from your_widths"))
+    for name in ("between_yours", "yours"):
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    assert build(f"{other}/yours.py:Mine", {}, files=True) == (1.0, 1.0)
+
+
+def test_a_neighbour_that_is_never_imported_may_be_broken(folder):
+    (folder / "broken.py").write_text("x = (\n")
+    with open(folder / "mine.py", "a") as file:
+        file.write("def later():\n    import broken\n")
+    assert build(f"{folder}/mine.py:Mine", {}, files=True) == (1.0, 1.0)
 
 
 WRONG = {

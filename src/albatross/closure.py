@@ -206,6 +206,20 @@ def _used(module: str) -> set[str]:
     return {name for name in found if name is not None and not is_ours(name)}
 
 
+def neighbours_missed(module: str) -> Iterator[tuple[Path, Path]]:
+    """Yield files that a user's module, or one of its neighbours, means to import, and gets another file instead.
+
+    A file of a name that was imported from another folder before is not found any more.
+    """
+    for name in filter(lambda each: not is_ours(each) and "." not in each, _names(module)):
+        folder = _own_file(name).parent
+        for imported in _own_dependencies(name):
+            meant = [folder / f"{imported}.py", folder / imported / "__init__.py"]
+            there = [path.resolve() for path in meant if path.is_file()]
+            if there and _counts(imported, name) and _own_file(imported) not in there:
+                yield there[0], _own_file(imported)
+
+
 def makes_code(*modules: str) -> bool:
     """Return whether a user's module, among these and all that they depend on, runs code while Numba compiles."""
     own = {name for module in modules for name in _names(module) if not is_ours(name)}

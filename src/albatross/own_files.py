@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from albatross.checks import shown
+from albatross.closure import neighbours_missed
 from albatross.errors import NotCompiled
 
 _LOADED: dict[Path, ModuleType] = {}
@@ -66,6 +67,11 @@ def load(text: str) -> ModuleType:
         raise ValueError(f"there is no file {shown(text)}")
     if path not in _LOADED:
         _LOADED[path] = _run(path)
+        try:
+            _check_neighbours()
+        except BaseException:
+            del sys.modules[_LOADED.pop(path).__name__]
+            raise
     return _LOADED[path]
 
 
@@ -92,6 +98,20 @@ def _run(path: Path) -> ModuleType:
             raise
         raise ValueError(f"{path.name} cannot be loaded: {said(error, path)}") from None
     return module
+
+
+def _check_neighbours() -> None:
+    """Refuse files that get the neighbour of another one, because both have the same name."""
+    for module in _LOADED.values():
+        try:
+            missed = list(neighbours_missed(module.__name__))
+        except (OSError, SyntaxError, UnicodeDecodeError):  # of a neighbour that is imported later, if ever
+            continue
+        for meant, got in missed:
+            raise ValueError(
+                f"{shown(str(meant))} and {shown(str(got))} cannot be used together, because Python imports one module "
+                f"{meant.stem!r} only: rename one of them"
+            )
 
 
 def loaded() -> list[str]:

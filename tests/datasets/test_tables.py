@@ -119,6 +119,16 @@ def test_texts_are_none_where_missing(table):
     assert table.texts("note").tolist() == ["x", "y", "7", "x"]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "::"])
+def test_a_quote_may_follow_one_blank_and_not_several(tmp_path, separator):
+    path = tmp_path / "table.csv"
+    path.write_text('a,   "b"\n1, "red"\n2,"red"\n3, "re""d" \n'.replace(",", separator))
+    assert Table(path).texts("b").tolist() == ["red", "red", 're"d']
+    path.write_text('a,b\n1,"red"\n2,  "red"\n'.replace(",", separator))
+    with pytest.raises(ValueError, match=r"^table.csv, line 3: a quote stands after several blanks"):
+        Table(path)
+
+
 def test_a_quoted_value_may_hold_separators_quotes_and_line_ends(tmp_path):
     (tmp_path / "table.csv").write_text('a,b\n"1,5","say ""x"""\n"two\nlines",y\nz,zero\n')
     table = Table(tmp_path / "table.csv")

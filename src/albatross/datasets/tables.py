@@ -36,6 +36,7 @@ _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
 _NAME = r"\+.*|-?0\d.*"  # 007 and +7, as of a telephone, are names: as numbers they would be the same as 7
 
 _MISPLACED = "quotes must surround a whole value, and a quote within them is doubled"
+_INDENTED = "a quote stands after several blanks: leave at most one between a separator and a quote"
 
 _Source = tuple[str, Callable[[int], str]]  # the source to select from, and SQL for the j-th value
 
@@ -212,7 +213,8 @@ class Table:
                 first = number
             if b'"' in line and not in_blanks:
                 try:
-                    quoted = _ends_in_quotes(line, opening, closing, quoted=quoted)
+                    is_header = self._has_header and first == 1
+                    quoted = _ends_in_quotes(line, opening, closing, quoted=quoted, is_header=is_header)
                 except ValueError as error:
                     raise ValueError(f"{self.name}, line {first}: {error}") from None
             if not quoted:
@@ -408,7 +410,9 @@ def _count_fields(found: int, needed: int) -> str:
     return f"{found} field{'s' * (found != 1)} where the first line has {needed}"
 
 
-def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], closing: re.Pattern[bytes], *, quoted: bool) -> bool:
+def _ends_in_quotes(
+    line: bytes, opening: re.Pattern[bytes], closing: re.Pattern[bytes], *, quoted: bool, is_header: bool
+) -> bool:
     """Return whether a quoted value continues after this line, given whether one continued into it."""
     place = 0
     while True:
@@ -416,6 +420,8 @@ def _ends_in_quotes(line: bytes, opening: re.Pattern[bytes], closing: re.Pattern
             found = opening.search(line, place)
             if not found:
                 return False
+            if b'  "' in found[0] and not is_header:  # DuckDB would keep the quotes
+                raise ValueError(_INDENTED)
             place = found.end()
         place = line.find(b'"', place) + 1
         if not place:
