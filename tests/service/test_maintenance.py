@@ -244,6 +244,17 @@ def test_keys_are_added_listed_and_revoked_while_it_runs(tmp_path):
     served.close()
 
 
+def test_an_export_of_what_a_log_cannot_hold_says_so_and_blames_no_user(tmp_path):
+    served = lived(tmp_path / "service")
+    served.call("PUT", "/v1/models/news/arms/NA", {})
+    served.decide("anna", arms={"NA": {"topic": "sport", "age": 1.0}})
+    served.close()
+    code, said = run("export", tmp_path / "service", "news", tmp_path / "log.csv")
+    assert code == 1
+    assert re.search(r"the name of an arm in a log must be .* not 'NA'", said), said
+    assert [path.name for path in tmp_path.iterdir()] == ["service"]
+
+
 def test_an_export_knows_the_floor_of_the_time_and_leaves_out_imports(tmp_path):
     served = Served(tmp_path / "service")
     served.model(policy="lints", floor=0.0)

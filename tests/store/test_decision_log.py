@@ -365,7 +365,10 @@ def test_csv_needs_no_library_and_parquet_says_which(tmp_path, monkeypatch):
         ({"propensity": "1"}, "propensity must be above 0 and at most 1, or None, not '1'"),
         ({"contexts": [[1.0]]}, r"contexts must have shape \(4, any\), got \(1, 1\)"),
         ({"contexts": [[np.nan]] * 4}, "contexts must be finite"),
-        ({"contexts": np.ones((4, 30_000))}, r"the offer takes \d+ bytes in the log, but at most 1048576 are allowed"),
+        (
+            {"contexts": np.ones((4, 30_000))},
+            r"the offer takes \d+ bytes in the log, but at most 1048576 are allowed; a log",
+        ),
     ],
 )
 def test_what_is_no_decision_is_refused_and_not_written(tmp_path, wrong, message):
@@ -378,6 +381,22 @@ def test_what_is_no_decision_is_refused_and_not_written(tmp_path, wrong, message
         assert journal_of(log.path).read_bytes() == b""
     with pytest.raises(ValueError, match=r"a log ends in \.csv or \.parquet, not as 'log\.txt'"):
         LogWriter(tmp_path / "log.txt")
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_log_in_parquet_holds_the_largest_offers_of_a_service(tmp_path, closed):
+    arms = [f"article-{arm}" for arm in range(1_000)]
+    contexts = np.random.default_rng(0).standard_normal((1_000, 512))
+    log = LogWriter(tmp_path / "log.parquet")
+    for decision in range(3):
+        log.write_decision(decision, action=arms[decision], eligible=arms, propensity=0.001, contexts=contexts)
+        log.write_reward(decision, 1.0)
+    log.close() if closed else log.pause()
+    with pytest.warns(UserWarning, match="997 of 1000 actions never logged"):
+        read = read_log(log.path if closed else journal_of(log.path))
+    assert read.eligible.all()
+    order = [arms.index(name) for name in read.action_names]
+    np.testing.assert_array_equal(read.contexts[np.arange(3)][2], contexts[order])
 
 
 DECISION = {"decision": "1", "action": "a", "eligible": ["a", "b"], "propensity": 0.5, "contexts": "A" * 43 + "="}

@@ -85,7 +85,8 @@ def read_with(
         check_n_actions(n_actions)
     if is_journal(path):
         with tempfile.TemporaryDirectory() as folder:
-            joined = Path(folder, Path(path).stem).with_suffix(".csv")
+            stem = Path(path).stem
+            joined = Path(folder, stem).with_suffix(".parquet" if stem.endswith(".parquet") else ".csv")
             write_table(Path(path), joined)
             return read_with(encode, joined, items=items, n_actions=n_actions, declared=declared)
     if not Path(path).exists() and journal_of(path).exists():

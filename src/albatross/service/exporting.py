@@ -16,7 +16,7 @@ from albatross.service.identity import DecisionId, Identity
 from albatross.service.refold import Refold
 from albatross.service.sqlite import SQLiteStore
 from albatross.service.verifying import ranges
-from albatross.store.decision_log import LogWriter
+from albatross.store.decision_log import LogWriter, NotForALog
 
 DRAWS = 10_000  # for the propensity of a policy that draws
 Offers = dict[tuple[int, int], tuple[list[str], np.ndarray]]  # arms and features, by request and slot
@@ -90,10 +90,10 @@ def _export_users(
 
 @contextmanager
 def _leaving_out(user: bytes, damaged: set[bytes]) -> Iterator[None]:
-    """Leave a user out whose records are damaged, which may cause any error but that of a full disk."""
+    """Leave a user out whose records are damaged, which may cause any error but these."""
     try:
         yield
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, NotForALog):
         raise
     except Exception:
         damaged.add(user)

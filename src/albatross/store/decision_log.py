@@ -37,7 +37,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # ends 
 # Texts that tables take for numbers, and those among them that they give back as they are.
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
 _INDEX = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
-_LONGEST = 2**20  # bytes of a line; numbers take up to three times as much in a table
+# Bytes of a line, which take up to three times as much in a table: lines of CSV are read up to 4 MiB.
+_LONGEST = {".csv": 2**20, ".parquet": 2**23}
 # How Parquet gets its types from CSV.
 _TYPED = {
     "eligible": """from_json(eligible, '["VARCHAR"]')""",
@@ -45,6 +46,10 @@ _TYPED = {
     "reward": "CAST(reward AS DOUBLE)",
     "contexts": """from_json(contexts, '[["DOUBLE"]]')""",
 }
+
+
+class NotForALog(ValueError):
+    """A sound decision that a log cannot hold: a table would give back another name, or it is too long."""
 
 
 def journal_of(path: str | os.PathLike[str]) -> Path:
@@ -155,8 +160,9 @@ class LogWriter:
 
     def _append(self, event: dict[str, Any]) -> None:
         line = json.dumps(event).encode() + b"\n"
-        if len(line) > _LONGEST:
-            raise ValueError(f"the offer takes {len(line)} bytes in the log, but at most {_LONGEST} are allowed")
+        if len(line) > (most := _LONGEST[self.path.suffix]):
+            more = f"; a log that ends in .parquet takes {_LONGEST['.parquet']}" * (self.path.suffix == ".csv")
+            raise NotForALog(f"the offer takes {len(line)} bytes in the log, but at most {most} are allowed{more}")
         with self._lock:
             if self.closed:
                 raise ValueError(f"the log {self.path} is closed")
@@ -215,7 +221,7 @@ def _label(what: str, value: Any) -> str:
     text = str(value) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else ""
     if _CONTROL.search(text) or text != text.strip() or text in _MISSING:
         wanted = "a whole number or a text, without control characters and without blanks at its ends, and none of "
-        raise ValueError(f"the name of {what} in a log must be {wanted}{', '.join(_MISSING[1:])}, not {shown(value)}")
+        raise NotForALog(f"the name of {what} in a log must be {wanted}{', '.join(_MISSING[1:])}, not {shown(value)}")
     return text
 
 
@@ -223,7 +229,7 @@ def _arm(value: Any) -> str:
     """Return the name of an arm. A number could be the same as another one in a table, as 1.0 and +1 are."""
     text = _label("an arm", value)
     if _NUMBER.fullmatch(text) and not _INDEX.fullmatch(text):
-        raise ValueError(
+        raise NotForALog(
             "the name of an arm in a log must be a whole number from 0 with up to 18 digits, without sign and leading "
             f"zeros, or a text that is no number, not {shown(value)}"
         )
@@ -247,7 +253,7 @@ def write_table(journal: Path, path: Path) -> None:
         columns = ", ".join(f"'{name}': 'VARCHAR'" for name in COLUMNS)
         source = (
             f"read_csv({_literal(exact_pattern(rows))}, auto_detect = false, header = true, columns = {{{columns}}}, "
-            f"delim = ',', quote = '\"', escape = '\"', nullstr = '', max_line_size = {8 * _LONGEST})"
+            f"delim = ',', quote = '\"', escape = '\"', nullstr = '', max_line_size = {4 * _LONGEST['.parquet']})"
         )
         chosen = ", ".join(f'{_TYPED.get(name, name)} AS "{name}"' for name in COLUMNS)
         target = _literal(absolute_name(file.name))
