@@ -31,6 +31,7 @@ from albatross.store.files import replacing, try_lock
 
 COLUMNS = ("decision", "user", "action", "eligible", "propensity", "reward", "contexts")
 _UNFINISHED = ".unfinished"
+_END_OF_A_CUT_LINE = b"!\n"  # what was refused must not be read, even if all but its line end was written
 _FIRST = b'{"decision": "'  # with which every event begins
 _MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")  # texts that tables take for missing values
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # ends lines, or cannot be written
@@ -166,13 +167,13 @@ class LogWriter:
         with self._lock:
             if self.closed:
                 raise ValueError(f"the log {self.path} is closed")
-            line = b"\n" * self._cut + line
+            line = _END_OF_A_CUT_LINE * self._cut + line
             self._cut = True  # unless all of it is written
             if self._file.write(line) < len(line):
                 raise OSError(f"no room for {self._journal}: free some space and try again")
             self._cut = False
-            if not self._is_there():
-                raise ValueError(f"{self._journal} is gone: another process closed the log, or it was removed")
+            if self.path.exists() or not self._is_there():
+                raise ValueError(f"{self._journal} is not read any more: another process closed the log, or removed it")
 
     def close(self) -> None:
         """Write the table, and remove the journal. In a process that was forked, only stop writing."""
@@ -180,8 +181,9 @@ class LogWriter:
             if self.closed:
                 return
             if os.getpid() == self._process:
-                size = -1
-                while size != (size := self._journal.stat().st_size):  # a forked process may write meanwhile
+                size = self._journal.stat().st_size
+                write_table(self._journal, self.path)  # a forked process may write until the table is there
+                if self._journal.stat().st_size > size:
                     write_table(self._journal, self.path)
                 self._journal.unlink()
             self._file.close()
@@ -208,7 +210,7 @@ def _check_journal(journal: Path) -> None:
         while start := file.readline(len(_FIRST)):
             if start == _FIRST:
                 return
-            if not _FIRST.startswith(start.rstrip(b"\n")):  # a killed writer may have written a part of it
+            if not _FIRST.startswith(start.rstrip(_END_OF_A_CUT_LINE)):  # a killed writer may have written a part of it
                 raise ValueError(f"{journal} is not the journal of a log: give the log another name")
 
 
@@ -312,6 +314,8 @@ def _events(journal: Path, *, warn: bool = False) -> Iterator[tuple[int, dict[st
             except RecursionError:
                 event = None
             except ValueError:
+                line = b""
+            if not line.endswith(b"\n"):
                 cut += 1
                 continue
             if not _is_event(event):
