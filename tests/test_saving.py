@@ -293,6 +293,19 @@ def test_a_map_of_many_features_is_refused_too():
         Agent.load(packed(arrays, {"policy": described, "dim": 16_000}))
 
 
+def test_what_could_not_be_loaded_does_not_replace_what_was_saved(tmp_path):
+    agent, rng = Agent(policies.Albatross(), n_arms=3, dim=3, seed=0), np.random.default_rng(1)
+    agent.save(tmp_path / "agent")
+    before = (tmp_path / "agent").read_bytes()
+    for _ in range(60):
+        size = 1e80 if rng.random() < 0.5 else 1.0
+        agent.update(agent.select(rng.standard_normal((3, 3)) * size), rng.standard_normal() * 1e80)
+    for save in (lambda: agent.save(tmp_path / "agent"), lambda: copy.deepcopy(agent)):
+        with pytest.raises(ValueError, match=r"cannot be saved, its rewards or features were too large: .* an infinite"):
+            save()
+    assert (tmp_path / "agent").read_bytes() == before
+
+
 class Unset(NamedTuple):
     """A policy of one's own, with a parameter that may be NaN."""
 

@@ -440,6 +440,7 @@ class Agent:
                 "floor": self.floor,
                 "features": None if self.features is None else self.features.to_dict(),
             }
+            saving.check_state_can_be_read(self._parameters, self._state)
             arrays = {**saving.state_arrays(self._state), **self._pending.arrays()}
             saving.write(target, kind="agent", header=header, arrays=arrays)
 

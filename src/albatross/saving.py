@@ -312,6 +312,17 @@ def check_numbers(name: str, array: np.ndarray) -> None:
         raise ValueError(f"{name} {what}")
 
 
+def check_state_can_be_read(parameters: Any, state: Any) -> None:
+    """Refuse to save what loading would refuse, before it replaces an older file."""
+    try:
+        for name, array in leaves(state) if all_ours(parameters) else ():
+            check_numbers(name, array)
+    except ValueError as error:
+        raise ValueError(
+            f"this {_name(parameters)} cannot be saved, its rewards or features were too large: {error}"
+        ) from None
+
+
 @contextmanager
 def reading(source: Source, *, kind: str) -> Iterator[Saved]:
     """Open a saved file of this kind. Any defect raises UnreadableFile."""
