@@ -1,5 +1,6 @@
 """The flock: golden cases, shards, replay, users as bytes, arms that come and go."""
 
+import copy
 import io
 import json
 import multiprocessing
@@ -271,6 +272,23 @@ def _saved(flock):
     flock.save(file)
     file.seek(0)
     return file
+
+
+def test_a_flock_that_took_up_a_population_goes_on_where_it_stopped():
+    flock, rng = new_flock(arms=list("abcdef"), dim=6), np.random.default_rng(1)
+
+    def step(flock, number, contexts, rewards):
+        choices = flock.select([f"u{number % 7}", f"v{number % 3}"], contexts)
+        flock.update(choices, rewards)
+        return choices
+
+    events = [(number, rng.standard_normal((2, 6, 6)), rng.standard_normal(2)) for number in range(40)]
+    for event in events[:23]:
+        step(flock, *event)
+    flock.take_up(flock.shared._replace(mean=flock.shared.mean + 0.01), users=50, rewards=1_000)
+    again = copy.deepcopy(flock)
+    for event in events[23:]:
+        np.testing.assert_array_equal(step(flock, *event).scores, step(again, *event).scores)
 
 
 def test_a_damaged_file_is_refused(played):

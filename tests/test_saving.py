@@ -301,7 +301,9 @@ def test_what_could_not_be_loaded_does_not_replace_what_was_saved(tmp_path):
         size = 1e80 if rng.random() < 0.5 else 1.0
         agent.update(agent.select(rng.standard_normal((3, 3)) * size), rng.standard_normal() * 1e80)
     for save in (lambda: agent.save(tmp_path / "agent"), lambda: copy.deepcopy(agent)):
-        with pytest.raises(ValueError, match=r"cannot be saved, its rewards or features were too large: .* an infinite"):
+        with pytest.raises(
+            ValueError, match=r"cannot be saved, its rewards or features were too large: .* an infinite"
+        ):
             save()
     assert (tmp_path / "agent").read_bytes() == before
 

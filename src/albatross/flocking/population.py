@@ -118,6 +118,7 @@ class Common:
         return {
             "biases": self.biases,
             "rewards": self.looks.rewards,
+            "last_look": self.looks.last,
             "next_look": self.looks.next,
             "version": self.version,
             "history": self.history,
@@ -134,9 +135,10 @@ class Common:
         biases = header.get("biases", "joint")  # the first files had no others
         checks.one_of("biases", biases, BIASES)
         common = cls(n_arms, dim, biases)
-        for name in ("version", "rewards"):
-            checks.whole(name, header[name], least=0)
-            checks.indices(name, np.array(header[name]), checks.MOST_ROUNDS)
+        counts = [header["version"], header["rewards"], header.get("last_look", 0)]
+        for name, count in zip(("version", "rewards", "last_look"), counts, strict=True):
+            checks.whole(name, count, least=0)
+            checks.indices(name, np.array(count), checks.MOST_ROUNDS)
         checks.positive("next_look", header["next_look"])
         shape = len(header["history"]), len(HISTORY)
         common.history = _finite("history", np.reshape(header["history"], shape), shape).tolist()
@@ -144,7 +146,8 @@ class Common:
         arrays = [saved.array(f"population/{name}", each.shape, each.dtype) for name, each in leaves(model)]
         population = checked_population(Population(*arrays), like=model)
         common.looks.rewards, common.looks.next = header["rewards"], float(header["next_look"])
-        common.looks.last = int(common.history[-1][0]) if common.history else 0
+        of_history = int(common.history[-1][0]) if common.history else 0
+        common.looks.last = header.get("last_look", of_history)  # absent from the first files
         common.use(population, header["version"])
         return common
 
