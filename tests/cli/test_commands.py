@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 import processes
@@ -158,6 +159,16 @@ def test_a_file_of_somebody_elses_in_the_output_folder_is_refused_at_once_and_le
     assert str(tmp_path / path).startswith(done.stderr.removeprefix("Error: ").partition(" was not written")[0])
     assert (tmp_path / path).read_text() == "{}"
     assert sum(each.is_file() for each in tmp_path.rglob("*")) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["--help"], ["race", "--help"], ["policies"]])
+def test_output_that_finds_no_room_is_one_line(words):
+    command = [sys.executable, "-m", "albatross", *words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=processes.LIMIT)
+    assert done.returncode == 1
+    assert done.stderr == "Error: [Errno 28] No space left on device\n"
 
 
 def test_a_disk_that_fills_up_leaves_one_line_and_nothing_half_written(tmp_path):

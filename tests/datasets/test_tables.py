@@ -418,6 +418,13 @@ def test_a_header_in_another_encoding_is_refused(tmp_path, encoding, name):
         Table(tmp_path / "table.csv")
 
 
+def test_parquet_within_gzip_is_called_so(tmp_path):
+    duckdb.sql(f"COPY (SELECT 1 AS a) TO '{tmp_path}/plain.parquet'")
+    (tmp_path / "table.parquet.gz").write_bytes(gzip.compress((tmp_path / "plain.parquet").read_bytes()))
+    with pytest.raises(ValueError, match=r"^table\.parquet\.gz is Parquet within gzip: unzip it$"):
+        Table(tmp_path / "table.parquet.gz")
+
+
 @pytest.mark.parametrize("header", ['"a,b', '"a"x,b', '"a\nb",c'])
 def test_a_header_with_misplaced_quotes_is_refused(tmp_path, header):
     (tmp_path / "table.csv").write_text(f"{header}\n1,2\n")

@@ -34,7 +34,10 @@ def main() -> None:
         sys.exit(128 + signal.SIGINT)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
-    albatross()
+    try:
+        albatross()
+    except OSError as error:  # of --help: there is no room for it
+        sys.exit(f"Error: {error}")
 
 
 def _terminate(*_: object) -> None:

@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 LONGEST_LINE = 2**22
 _CHUNK = 2**20
 _GZIP = b"\x1f\x8b"
-_PARQUET = b"PAR1"
+PARQUET = b"PAR1"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -26,7 +26,7 @@ def is_gzipped(path: str | os.PathLike[str]) -> bool:
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Return whether the file starts like a Parquet file."""
-    return _begins(path, _PARQUET)
+    return _begins(path, PARQUET)
 
 
 def fingerprint(path: Path) -> str:

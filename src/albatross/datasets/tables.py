@@ -18,7 +18,7 @@ import numpy as np
 
 from albatross.checks import fits_in_memory, shortened, shown
 from albatross.datasets.extras import load
-from albatross.datasets.files import LONGEST_LINE, is_gzipped, is_parquet, lines
+from albatross.datasets.files import LONGEST_LINE, PARQUET, is_gzipped, is_parquet, lines
 from albatross.queries import ctrl_c, exact_pattern
 
 # Prefixes of columns without a name, here or in a data frame.
@@ -243,6 +243,8 @@ class Table:
             text = first.decode()
         except UnicodeDecodeError:
             text = "\0"
+        if first.startswith(PARQUET):
+            raise ValueError(f"{self.name} is Parquet within gzip: unzip it")
         if "\0" in text:  # in UTF-16, every other byte is 0
             raise ValueError(f"{self.name}, line 1: the text is not UTF-8")
         try:
