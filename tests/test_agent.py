@@ -824,6 +824,8 @@ BAD_REWARDS = {
     "two": ([1.0, 2.0], "reward must be a number"),
     "an array": (np.array([1.0, 2.0]), "reward must be a number"),
     "complex": (1j, "reward must be a number"),
+    "a text in an array": (np.array("1.5"), "reward must be a number"),
+    "memory": (memoryview(b"12"), "reward must be a number"),
     "numpy's complex": (np.complex64(1j), "reward must be a number"),
     "bytes": (bytearray(b"12"), "reward must be a number"),
 }

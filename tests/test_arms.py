@@ -6,6 +6,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from stepping import same_state, state_of
 from variants import DIM, ON_THE_BALL, SIGMA, VARIANTS
@@ -514,6 +515,8 @@ def test_wrong_names_are_refused_and_change_nothing(tmp_path):
     agent.retire_arm("b")
     with pytest.raises(ValueError, match="arm 'b' is retired: add it again with add_arm"):
         agent.retire_arm("b")
+    with pytest.raises(ValueError, match="there is no arm <NA>"):
+        agent.retire_arm(pd.NA)
     agent.retire_arm("a")
     with pytest.raises(ValueError, match="3 is the last arm"):
         agent.retire_arm(3)

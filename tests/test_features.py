@@ -6,6 +6,7 @@ import itertools
 import re
 from decimal import Decimal
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -250,7 +251,20 @@ def test_vectors_and_an_index_in_a_frame_are_left_out_of_a_proposal(library):
     columns["embedding"] = [[1.0, float(t)] for t in range(20)]
     found = propose(pytest.importorskip(library).DataFrame(columns))
     assert list(found.features.schema) == ["hour"]
-    assert found.left_out == ["'embedding' has lists: declare a vector, if they are numbers"]
+    assert found.left_out == ["'embedding' has lists or structs: declare a vector, if they are lists of numbers"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["[1.0, t]", "['x']", "{'a': t}", "'[1, ' || t || ']'", "CASE WHEN t > 3 THEN [t] END"],
+    ids=["lists", "lists of texts", "structs", "JSON", "gaps"],
+)
+def test_lists_in_a_file_are_left_out_of_a_proposal(tmp_path, query):
+    path = tmp_path / "log.parquet"
+    duckdb.sql(f"COPY (SELECT t % 2 AS action, t % 5 AS hour, {query} AS x FROM range(20) AS r(t)) TO '{path}'")
+    found = propose(path)
+    assert list(found.features.schema) == ["hour"]
+    assert found.left_out[0].startswith(("'x' has lists or structs", "'x' is constant"))
 
 
 def test_a_table_of_items_describes_the_arms(tmp_path):

@@ -799,6 +799,8 @@ def test_propensities_of_sampling_are_those_of_its_choices():
     np.testing.assert_allclose(shares, chosen, atol=0.04)
     assert shares[1] == 0.0
     assert shares.sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=r"draws=1000000000000 .* take fewer"):
+        flock.propensity("user 1", contexts, draws=10**12)
 
 
 def test_a_floor_makes_propensities_exact():

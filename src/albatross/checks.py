@@ -354,7 +354,9 @@ def arms(value: Any, n: int, n_arms: int) -> np.ndarray:
 def reward(value: Any) -> float:
     """A finite number."""
     try:
-        if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
+        if isinstance(value, str | bytes | bytearray | memoryview | complex | np.complexfloating):
+            raise TypeError
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -246,6 +246,8 @@ class Flock(Sharing, Batches):
             (slot,) = crowd.users.slots([user])
             contexts = events.finite("contexts", contexts, (arms.active.size, self.dim))
             mask = arms.masks(None if eligible is None else [eligible], 1)[0]
+            size = 8 * draws * (self.dim + crowd.n_slots)
+            checks.fits_in_memory(f"draws={draws} of the posterior", size, "take fewer")
             noise = np.random.default_rng(seed).standard_normal((draws, self.dim + crowd.n_slots))
             offer = Offer(contexts, mask, crowd.pending[slot], -1, arms.active)
             common, unit = self._common, self._origin[0] or 1.0

@@ -164,6 +164,18 @@ def test_users_of_a_data_frame_with_gaps_are_whole_numbers(tmp_path):
     assert read_log(tmp_path / "log.parquet").users.tolist() == ["7", "12"]
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_users_are_read_as_they_were_written(tmp_path, name):
+    users = ["1", "1.0", "2", "-0", "0", "007"]
+    for chosen in (users, users[:5]):
+        with LogWriter(tmp_path / f"{len(chosen)}-{name}") as log:
+            for user in chosen:
+                log.write_decision(f"of {user}", action="a", eligible=["a", "b"], propensity=0.5, user=user)
+                log.write_reward(f"of {user}", 1.0)
+        with pytest.warns(UserWarning, match="never logged"):
+            assert read_log(log.path).users.tolist() == chosen
+
+
 def test_an_open_bandit_log_may_say_what_was_offered_and_to_whom(tmp_path):
     head = "item_id,click,propensity_score,user_feature_0,eligible,user,contexts\n"
     rows = ['0,1,0.5,x,0|1,ann,"[[1], [2]]"', '1,0,1,y,1,bob,"[[3]]"', '1,0,0.5,x,1|0,ann,"[[2], [1]]"']

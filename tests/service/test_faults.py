@@ -213,6 +213,19 @@ def test_a_file_that_is_no_log_is_refused(tmp_path):
         SQLiteStore(path, create=True)
 
 
+def test_a_log_that_cannot_be_written_is_not_called_damaged(tmp_path, monkeypatch):
+    SQLiteStore(tmp_path / "log.db", create=True).close()
+
+    def refuse(*_, **__):
+        error = sqlite3.OperationalError("attempt to write a readonly database")
+        error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with pytest.raises(OSError, match=r"log\.db cannot be opened \(attempt to write .*: its folder must be writable"):
+        SQLiteStore(tmp_path / "log.db")
+
+
 def test_nobody_else_may_read_the_log(tmp_path):
     service = Served(tmp_path)
     try:

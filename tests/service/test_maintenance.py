@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -225,6 +228,31 @@ def test_erase_by_command_while_nobody_serves(tmp_path):
     served.start()
     assert served.rank("user 1")["new_user"]
     served.close()
+
+
+def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
+    resource = pytest.importorskip("resource")
+    served = lived(tmp_path / "service")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"no room for|cannot be written"):
+            served.engine.store.backup(tmp_path / "b.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    served.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["service"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_key_that_nobody_saw_is_revoked(tmp_path):
+    Served(tmp_path).close()
+    command = [sys.executable, "-m", "albatross", "keys", "add", str(tmp_path), "shop"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "the key could not be shown ([Errno 28] No space left on device) and is revoked" in done.stderr
+    assert "shop: decide, reward; all models; 1000 a second; revoked" in run("keys", "list", tmp_path)[1]
 
 
 def test_keys_are_added_listed_and_revoked_while_it_runs(tmp_path):

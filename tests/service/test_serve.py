@@ -20,6 +20,7 @@ from running import Running
 from serving_tests import Served
 
 from albatross.service.identity import Identity
+from albatross.service.serving import declared
 from albatross.service.sqlite import SQLiteStore
 from albatross.service.verifying import verify
 
@@ -148,6 +149,30 @@ def test_a_port_that_is_taken_is_refused_before_a_key_is_made(tmp_path):
     store = SQLiteStore(tmp_path / "log.db")
     assert store.all_keys() == []
     store.close()
+
+
+MODEL = 'policy = "linucb"\narms = ["a", "b"]\n[features.age]\nkind = "number"\nof = "situation"\n'
+
+
+@pytest.mark.parametrize("beside", [".#shop.toml", ".shop.toml", "._shop.toml"])
+def test_hidden_files_beside_models_are_those_of_editors(tmp_path, beside):
+    (tmp_path / "shop.toml").write_bytes(b"\xef\xbb\xbf" + MODEL.encode())  # as Notepad writes it
+    (tmp_path / "models").mkdir()
+    (tmp_path / "shop.toml").rename(tmp_path / "models" / "shop.toml")
+    (tmp_path / "models" / beside).symlink_to("nowhere")
+    assert list(declared(tmp_path)) == ["shop"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "brackets"])
+def test_what_is_no_model_file_is_refused_at_once(tmp_path, kind):
+    path = tmp_path / "models" / "shop.toml"
+    path.parent.mkdir()
+    if kind == "brackets":
+        path.write_text("arms = " + "[" * 5_000)
+    else:
+        os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    with pytest.raises(ValueError, match=r"^shop\.toml is not a model: "):
+        declared(tmp_path)
 
 
 def test_a_model_file_that_is_wrong_is_named(tmp_path):

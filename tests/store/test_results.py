@@ -117,7 +117,7 @@ def test_a_stored_problem_that_is_damaged_is_raced_again(tmp_path, text):
 
 
 def test_a_stored_problem_is_raced_again_unless_every_policy_has_its_trials(tmp_path):
-    wanted = {"trials": 2, "contenders": {"ucb": "UCB()"}}
+    wanted = {"trials": 2, "contenders": {"ucb": "UCB()"}, "content": "of both"}
     for regret, valid in (
         ({"ucb": [1.0, 2.0]}, True),
         ({"ucb": [1.0]}, False),

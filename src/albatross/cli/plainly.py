@@ -83,7 +83,8 @@ def new_console(**options: Any) -> Any:
     from rich.console import Console
 
     console = Console(markup=False, emoji=False, highlight=False, **options)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+    # A terminal that does not know its size may say 0.
+    if (not console.is_terminal and "COLUMNS" not in os.environ) or os.environ.get("COLUMNS") == "0":
         console.width = _WIDTH_OF_FILES
     return console
 

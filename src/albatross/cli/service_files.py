@@ -62,7 +62,11 @@ def add_key(
     text, row = new_key(name, list(scopes), list(models) or None, expires, rate)
     with _store(folder) as store:
         store.add_key(row)
-    click.echo(text)
+        try:
+            click.echo(text)
+        except OSError as error:
+            store.revoke_key(name)
+            raise OSError(f"the key could not be shown ({error}) and is revoked: add one of another name") from None
 
 
 @keys.command("list")

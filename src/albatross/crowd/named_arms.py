@@ -176,7 +176,8 @@ class NamedArms(NumberedArms):
         return name
 
     def _unknown(self, name: Any) -> str:
-        if name in self._retired.values():
+        name = name.item() if isinstance(name, np.generic) else name
+        if type(name) in (str, int) and name in self._retired.values():
             return f"arm {shown(name)} is retired: add it again with add_arm"
         more = f" and {len(self._slots) - 8} more" if len(self._slots) > 8 else ""
         return f"there is no arm {shown(name)}: the arms are {', '.join(map(shown, self.names[:8]))}{more}"

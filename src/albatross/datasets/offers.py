@@ -103,8 +103,10 @@ def read_users(table: Table) -> np.ndarray | None:
     """Return the users (n,) as texts, None where missing; None if there is no such column or it is empty."""
     if USER not in table.names:
         return None
-    names, places = table.labels(USER)  # 7.0, as data frames write 7 if a value is missing, is 7
-    return np.array([*map(str, names), None], dtype=object)[places] if len(names) else None
+    names, places = table.labels(USER)
+    if not len(names):
+        return None
+    return np.array([*map(str, names), None], dtype=object)[places] if table.has_floats(USER) else table.texts(USER)
 
 
 def _read_lists(table: Table, name: str) -> Lists | None:

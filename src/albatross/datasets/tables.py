@@ -111,14 +111,15 @@ class Table:
             (numeric if 2 * n_numbers > n_values else text).append(name)
         return numeric, text
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether the file says of its columns what they hold."""
-        return self._is_parquet
-
     def is_numeric(self, name: str) -> bool:
         """Return whether the file says that a column holds numbers."""
         return bool(_NUMERIC.fullmatch(self._types[self._columns[name]]))
+
+    def has_floats(self, name: str) -> bool:
+        """Return whether 7.0 in a column is 7: it holds numbers, or has gaps, with which data frames write 7.0."""
+        if self._is_parquet:
+            return self.is_numeric(name)
+        return self._first(name, f"{self._columns[name]} IS NULL") is not None
 
     def texts(self, name: str) -> np.ndarray:
         """Return a column (n,) of strings, None for missing values."""
@@ -126,6 +127,13 @@ class Table:
         values = np.array(np.ma.getdata(found), dtype=object)
         values[np.ma.getmaskarray(found)] = None
         return values
+
+    def is_nested(self, name: str) -> bool:
+        """Return whether a column has lists or structs of a Parquet file, or lists in JSON."""
+        if not self.is_numeric(name) and self._types[self._columns[name]].endswith(("]", ")")):
+            return True
+        text = self._as_text(name)
+        return self._first(name, f"{text} IS NOT NULL AND NOT ({text} LIKE '[%' AND {text} LIKE '%]')") is None
 
     def lists(self, name: str) -> list[list[Any] | None]:
         """Return a column of lists, None for missing values: lists of a Parquet file, JSON, or texts joined by |."""

@@ -99,8 +99,7 @@ def _labels(table: Table, name: str, feature: Category) -> list[Any]:
     distinct, places = table.labels(name)
     texts = table.texts(name)
     listed_as = {str(value): value for value in feature.values}
-    has_gaps = bool((places < 0).any())
-    whole = feature.values or table.is_numeric(name) or (has_gaps and not table.is_typed)
+    whole = feature.values or table.has_floats(name)
     values = dict[str | None, Any]({None: None})
     for text, place in zip(texts, places, strict=True):
         if text not in values:

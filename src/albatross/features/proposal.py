@@ -93,10 +93,13 @@ def _columns(what: str, given: Any) -> Mapping[str, Sequence[Any]]:
     table = Table(given)
     named = [name for name in table.names if not name.startswith(UNNAMED)]
     numeric, _ = table.numeric_and_text(named)
-    found = {}
+    found: dict[str, Sequence[Any]] = {}
     for name in named:
         texts = table.texts(name).tolist()
-        found[name] = [_number_or_text(text) for text in texts] if name in numeric else texts
+        if name in numeric:
+            found[name] = [_number_or_text(text) for text in texts]
+        else:
+            found[name] = [None if text is None else [text] for text in texts] if table.is_nested(name) else texts
     return found
 
 
@@ -128,7 +131,7 @@ def _feature(values: Sequence[Any], of: Whose) -> Feature | str:
     if len(set(map(str, present))) < 2:
         return "is constant" if present else "is missing in every row"
     if any(isinstance(value, list | tuple | np.ndarray) for value in present):
-        return "has lists: declare a vector, if they are numbers"
+        return "has lists or structs: declare a vector, if they are lists of numbers"
     if any(isinstance(value, bool) for value in present):
         return "has truth values: make numbers of them, 0 and 1"
     numeric = [value for value in present if isinstance(value, int | float | np.number)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -129,7 +130,8 @@ def keywords(text: str, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
     {'n_arms': 2, 'theta': [1.0, -1.0]}
     """
     try:
-        call = ast.parse(f"dict({text}", mode="eval").body
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            call = ast.parse(f"dict({text}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of a text that is nested too deeply
         raise Unreadable from None
     return _keywords(call, value)

@@ -77,8 +77,9 @@ def example(folder: Path) -> None:
 
 
 def declared(folder: Path) -> dict[str, ModelSettings]:
-    """Return the models that the folder declares, one TOML file each."""
-    return {path.stem: read_model(path) for path in sorted((folder / MODELS).glob("*.toml"))}
+    """Return the models that the folder declares, one TOML file each. Hidden files are those of editors."""
+    paths = sorted(path for path in (folder / MODELS).glob("*.toml") if not path.name.startswith("."))
+    return {path.stem: read_model(path) for path in paths}
 
 
 def declare(engine: Engine, models: dict[str, ModelSettings]) -> list[str]:

@@ -159,14 +159,17 @@ def milliseconds(duration: str) -> int:
 def read_model(path: Path) -> ModelSettings:
     """Read a model from a TOML file; its name is that of the file."""
     try:
-        with open(path, "rb") as file:
-            settings = msgspec.convert(tomllib.load(file), ModelSettings)
-        check(settings)
         check_model_name(path.stem)
+        if not path.is_file():  # reading a pipe would wait for its writer
+            raise ValueError("it is not a regular file")
+        settings = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8-sig")), ModelSettings)
+        check(settings)
     except msgspec.ValidationError as error:
         raise ValueError(f"{path.name} is not a model: {in_words(error)}") from None
     except ValueError as error:  # of tomllib too
         raise ValueError(f"{path.name} is not a model: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path.name} is not a model: it has too many brackets within brackets") from None
     return settings
 
 

@@ -28,6 +28,7 @@ _BUSY = 5_000  # milliseconds to wait for another process, such as `albatross ke
 _CHECKPOINT_EVERY = 1.0  # seconds
 _LARGE_LOG = 256 * 2**20  # bytes of the write-ahead log, after which it is emptied
 _ROOM = 2**16  # bytes that must fit after a commit has failed, before the disk counts as not full
+_NO_ROOM = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
 _PATIENCE = 20  # milliseconds that commits may wait for that, while somebody reads the file: it is tried again
 
 _SCHEMA = """
@@ -110,6 +111,8 @@ class SQLiteStore:
             if found["format"] != str(FORMAT):
                 raise ValueError(f"{path} has format {found['format']}, but this version reads format {FORMAT}")
         except (sqlite3.DatabaseError, KeyError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM:
+                raise OSError(f"{path} cannot be opened ({error}): its folder must be writable and have room") from None
             raise ValueError(f"{path} cannot be read as a log: {error}") from None
         self.secret: bytes = found["secret"]
 
@@ -504,6 +507,7 @@ class SQLiteStore:
             os.chmod(file.name, 0o600)
             try:
                 with closing(sqlite3.connect(file.name)) as target:
+                    target.execute("PRAGMA journal_mode = OFF")  # a copy that fails is thrown away
                     self._connection.backup(target, pages=1_000)
             except sqlite3.Error as error:
                 raise OSError(f"{path} cannot be written ({error}): see that there is room, and try again") from None

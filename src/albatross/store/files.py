@@ -21,6 +21,7 @@ except ImportError:  # not on Windows
 
 _ENDING = ".albatross-saving"
 TEMPORARY = re.compile(rf"\..*-[0-9a-f]{{8}}{re.escape(_ENDING)}")  # names of temporary files
+_LONGEST = 200  # bytes of a file's name in that of a temporary one
 _JUST_MADE = 60.0  # seconds during which a new temporary file may not be locked yet
 
 
@@ -35,7 +36,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a pipe or a device, not a regular file: name another one")
     _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{_ENDING}")
+    temporary = path.with_name(f"{_hidden(path)}-{secrets.token_hex(4)}{_ENDING}")
     try:
         with open(temporary, "xb") as file:
             if fcntl:
@@ -54,6 +55,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and str(error.filename) == str(temporary):  # of which the caller knows nothing
             error.filename = str(path)
         raise
+
+
+def _hidden(path: Path) -> str:
+    """Return how the names of temporary files of `path` begin. File systems take up to 255 bytes."""
+    return "." + os.fsdecode(os.fsencode(path.name)[:_LONGEST])
 
 
 def try_lock(file: IO[bytes]) -> bool:
@@ -78,7 +84,7 @@ def _remove_abandoned(path: Path) -> None:
     """Remove temporary files of `path` that no process holds a lock on: their writers are gone."""
     if not fcntl:
         return
-    for left in path.parent.glob(f".{glob.escape(path.name)}-*{_ENDING}"):
+    for left in path.parent.glob(f"{glob.escape(_hidden(path))}-*{_ENDING}"):
         with suppress(OSError):
             found = left.lstat()
             if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _JUST_MADE:
