@@ -114,14 +114,15 @@ def test_texts_that_look_like_numbers_are_encoded_as_an_agent_encodes_them(tmp_p
     np.testing.assert_array_equal(found, np.array([features.encode(each, [{}])[0] for each in live]))
 
 
-@pytest.mark.parametrize("gaps", ["a,1,0.5,10.0\na,1,0.5,\n", "a,1,0.5,10\na,1,0.5,11\n"], ids=["gaps", "none"])
-def test_numbers_of_a_data_frame_with_gaps_are_whole(tmp_path, gaps):
+@pytest.mark.parametrize("shops", [["10.0", ""], ["10.0", "11.0"], ["10", "11"]], ids=["gaps", "floats", "numbers"])
+def test_numbers_of_a_data_frame_are_whole(tmp_path, shops):
     features = Features({"shop": Category(buckets=64, of="situation")})
-    path = put(tmp_path, f"action,reward,propensity,shop\n{gaps}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the missing value
+    path = put(tmp_path, "action,reward,propensity,shop\n" + "".join(f"a,1,0.5,{shop}\n" for shop in shops))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         found = features.read_log(path).contexts[np.arange(1)][0]
     np.testing.assert_array_equal(found, features.encode({"shop": 10}, [{}]))
+    assert any("shop is read as whole numbers, 10 for 10.0" in str(each.message) for each in told) == ("." in shops[0])
 
 
 def test_a_proposed_schema_fits_its_log(tmp_path):

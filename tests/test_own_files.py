@@ -373,9 +373,9 @@ def test_files_whose_neighbours_have_one_name_are_refused_together(tmp_path, fol
 
 
 def test_a_neighbour_that_is_never_imported_may_be_broken(folder):
-    (folder / "broken.py").write_text("x = (\n")
+    (folder / "broken_neighbour.py").write_text("x = (\n")
     with open(folder / "mine.py", "a") as file:
-        file.write("def later():\n    import broken\n")
+        file.write("def later():\n    import broken_neighbour\n")
     assert build(f"{folder}/mine.py:Mine", {}, files=True) == (1.0, 1.0)
 
 

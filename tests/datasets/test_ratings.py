@@ -166,9 +166,21 @@ def test_of_a_rating_given_twice_the_last_in_time_counts(tmp_path):
     assert found.matrix.toarray().tolist() == MATRIX
 
 
-@pytest.mark.parametrize("name", ["timestamp", "Date"])
+def test_a_rating_without_a_time_is_the_first(tmp_path):
+    text = LONG.replace("timestamp\n", "timestamp,date\n").replace("881250949\n", "881250949,2020-01-01\n")
+    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: rated again later"):
+        found = read_ratings(put(tmp_path, text + "7,20,3,,2021-01-01\n"), rank=1)
+    assert found.matrix.toarray().tolist() == MATRIX
+
+
+def test_a_magazine_may_be_called_time(tmp_path):
+    found = read_ratings(put(tmp_path, "user,Time,Date\n7,5,1\n9,0,2.5\n"), rank=1)
+    assert found.items.tolist() == ["Time", "Date"]
+
+
+@pytest.mark.parametrize("name", ["timestamp", "DateTime"])
 def test_a_time_is_no_item(tmp_path, name):
-    with pytest.warns(UserWarning, match=f"left out the column '{name}', a time and not an item"):
+    with pytest.warns(UserWarning, match=f"left out {name}: times, not items"):
         found = read_ratings(put(tmp_path, f"user,20,{name},30\n7,5,881250949,1\n9,0,881250949,2.5\n"), rank=1)
     assert found.items.tolist() == ["20", "30"]
     assert found.matrix.toarray().tolist() == MATRIX

@@ -19,7 +19,8 @@ _HEADLESS = ("user", "item", "rating", "timestamp")
 _USER = ("user", "userid", "user_id")
 _ITEM = ("item", "itemid", "item_id", "movieid", "movie_id")
 _RATING = ("rating", "score")
-_TIME = ("timestamp", "time", "date", "datetime")
+_TIME = ("timestamp", "datetime", "date", "time")  # the first of them that there is
+_NEVER_ITEMS = _TIME[:2]  # a magazine may be called Time
 _MOST_CELLS = 1_000_000  # up to this size, the full SVD is fast and exact
 
 
@@ -37,7 +38,7 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
     """Read ratings as lines user, item, rating (MovieLens), or as one line per user with one column per item (Jester).
 
     Fields may be separated by commas, tabs, blanks or `::`; Parquet works too. Lines of three or four fields need no
-    header. If a user rated an item twice, the last rating counts, by the column `timestamp` if there is one.
+    header. If a user rated an item twice, the last rating counts, by a column `timestamp` or `date` if there is one.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -50,16 +51,16 @@ def read_ratings(path: str | os.PathLike[str], *, rank: int = 10) -> Ratings:
     """
     checks.whole("rank", rank, least=1)
     table = Table(path, headless=_HEADLESS, titles=(*_USER, *_ITEM, *_RATING, *_TIME))
-    user, item, rating, time = (_named(table, names) for names in (_USER, _ITEM, _RATING, _TIME))
+    user, item, rating = (_named(table, names) for names in (_USER, _ITEM, _RATING))
     if user is None or (item is None) != (rating is None):
         raise ValueError(
             f"{table.name} needs columns user, item and rating, or user and one column per item: "
             f"it has {', '.join(map(shortened, table.names[:8]))}"
         )
     if item is None or rating is None:
-        matrix, users, items = _wide(table, user, time)
+        matrix, users, items = _wide(table, user)
     else:
-        matrix, users, items = _long(table, user, item, rating, time)
+        matrix, users, items = _long(table, user, item, rating)
     try:
         means, factors = item_factors(matrix, rank=rank)
     except ValueError as error:
@@ -119,27 +120,36 @@ def _named(table: Table, names: tuple[str, ...]) -> str | None:
     return found[0] if found else None
 
 
-def _long(
-    table: Table, user: str, item: str, rating: str, time: str | None
-) -> tuple[csr_array, np.ndarray, np.ndarray]:
+def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
     values = table.numbers([rating])[:, 0]
     (users, rows), (items, columns) = table.labels(user), table.labels(item)
     _refuse_infinite(table, values)
     kept = ~np.isnan(values) & (rows >= 0) & (columns >= 0)
     if not kept.all():
         _warn_dropped(table, int((~kept).sum()), "without a user, an item or a rating")
-    in_time = np.arange(table.n_rows) if time is None else table.order(time)
+    in_time = _in_time(table)
     chosen = in_time[kept[in_time]]
     return _stored(table, rows[chosen], columns[chosen], values[chosen], (len(users), len(items))), users, items
 
 
-def _wide(table: Table, user: str, time: str | None) -> tuple[csr_array, np.ndarray, np.ndarray]:
-    others = [name for name in table.names if name not in (user, time) and not name.startswith(UNNAMED)]
+def _in_time(table: Table) -> np.ndarray:
+    """Return the rows in the order of their times, first those without one; of the file if there are no times."""
+    time = next((name for wanted in _TIME for name in table.names if name.lower() == wanted), None)
+    if time is None:
+        return np.arange(table.n_rows)
+    rows = table.order(time)
+    unknown = np.array([text is None for text in table.texts(time)])[rows]
+    return np.concatenate([rows[unknown], rows[~unknown]])
+
+
+def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
+    times = [name for name in table.names if name.lower() in _NEVER_ITEMS]
+    others = [name for name in table.names if name not in (user, *times) and not name.startswith(UNNAMED)]
     items, texts = table.numeric_and_text(others)
     if not items:
         raise ValueError(f"{table.name} has no column of ratings besides {user!r}")
-    if time is not None:
-        warnings.warn(f"{table.name}: left out the column {time!r}, a time and not an item", stacklevel=3)
+    if times:
+        warnings.warn(f"{table.name}: left out {' and '.join(times)}: times, not items", stacklevel=3)
     if texts:
         warnings.warn(
             f"{table.name}: left out {len(texts)} column(s) without numbers: {', '.join(map(shortened, texts[:8]))}",

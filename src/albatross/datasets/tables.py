@@ -33,6 +33,7 @@ _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
+_FLOAT = r"[+-]?\d{1,18}\.0*"
 _NAME = r"\+.*|-?0\d.*"  # 007 and +7, as of a telephone, are names: as numbers they would be the same as 7
 
 _MISPLACED = "quotes must surround a whole value, and a quote within them is doubled"
@@ -116,10 +117,10 @@ class Table:
         return bool(_NUMERIC.fullmatch(self._types[self._columns[name]]))
 
     def has_floats(self, name: str) -> bool:
-        """Return whether 7.0 in a column is 7: it holds numbers, or has gaps, with which data frames write 7.0."""
+        """Return whether 7.0 in a column is 7: it holds numbers, or all are so written, as data frames do after gaps."""
         if self._is_parquet:
             return self.is_numeric(name)
-        return self._first(name, f"{self._columns[name]} IS NULL") is not None
+        return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_FLOAT}')") is None
 
     def texts(self, name: str) -> np.ndarray:
         """Return a column (n,) of strings, None for missing values."""

@@ -92,14 +92,14 @@ def _column(table: Table, name: str, feature: Feature) -> list[Any]:
 
 
 def _labels(table: Table, name: str, feature: Category) -> list[Any]:
-    """Return the values of a category as the schema lists them, as they are in the file, or as whole numbers.
-
-    The text 10.0 is a whole number where data frames write it: in a column of numbers, or with gaps.
-    """
+    """Return the values of a category as the schema lists them, as they are in the file, or as whole numbers."""
     distinct, places = table.labels(name)
     texts = table.texts(name)
     listed_as = {str(value): value for value in feature.values}
     whole = feature.values or table.has_floats(name)
+    if whole and feature.buckets and not table.is_numeric(name):
+        said = f"{name} is read as whole numbers, 10 for 10.0: if these are texts, write the log as Parquet"
+        warnings.warn(f"{table.name}: {said}", stacklevel=6)
     values = dict[str | None, Any]({None: None})
     for text, place in zip(texts, places, strict=True):
         if text not in values:
