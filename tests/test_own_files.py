@@ -229,6 +229,31 @@ def test_no_value_in_a_file_breaks_compiling_and_code_is_kept_if_all_can_be_read
     assert kept == {"with_array", "with_number", "with_lazy"}
 
 
+def test_policies_whose_classes_share_a_name_have_code_of_their_own(tmp_path):
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    place = tmp_path / "bandits"
+    place.mkdir()
+    (place / "__init__.py").write_text("from bandits import fast, slow\n")
+    for name, factor in (("fast", 1.0), ("slow", 5.0)):
+        text = (
+            "from typing import NamedTuple\nfrom albatross.compiling import generic\nfrom bandits.verbs import area\n"
+        )
+        text += "class Square(NamedTuple):\n    side: float\n"
+        (place / f"{name}.py").write_text(
+            f"{text}@area.register\ndef area_{name}(shape: Square):\n    return {factor} * shape.side\n"
+        )
+    verbs = "from albatross.compiling import compiled, generic\narea = generic('area')\n"
+    (place / "verbs.py").write_text(f"{verbs}@compiled\ndef doubled(shape):\n    return 2.0 * area(shape)\n")
+    env = {**os.environ, "ALBATROSS_CACHE": str(tmp_path / "cache")}
+    use = "import bandits; from bandits.verbs import doubled; print(doubled(bandits.{}.Square(3.0)))"
+    both = [
+        processes.run([sys.executable, "-c", use.format(name)], cwd=tmp_path, env=env, check=True).stdout
+        for name in ("fast", "slow", "fast")
+    ]
+    assert both == ["6.0\n", "30.0\n", "6.0\n"]
+
+
 BESIDE = {  # with it in the file, the code is kept or not
     "nothing": ("", True),
     "a logger": ("import logging; log = logging.getLogger('mine')", True),
@@ -384,6 +409,7 @@ WRONG = {
     "a folder": ("folder.py:Mine", "there is no file"),
     "a pipe": ("pipe.py:Mine", "there is no file"),
     "a null": ("a\0.py:Mine", "there is no file"),
+    "a loop of links": ("loop.py:Mine", "there is no file"),
     "a long name": ("a" * 5_000 + ".py:Mine", "there is no file"),
     "no such class": ("mine.py:Yours", "mine.py has no policy 'Yours': it has .*mine.py:Mine$"),
     "no policy but an environment": ("mine.py:Steps", "mine.py has no policy 'Steps': it has .*mine.py:Mine$"),
@@ -410,6 +436,7 @@ WRONG = {
 def test_what_is_wrong_with_a_file_is_said_in_one_line(folder, text, message):
     (folder / "folder.py").mkdir()
     os.mkfifo(folder / "pipe.py")
+    (folder / "loop.py").symlink_to("loop.py")
     (folder / "two.py").write_text(MINE + MINE.replace("Mine", "Other"))
     (folder / "syntax.py").write_text("x = 1\ny = (\n")
     (folder / "bytes.py").write_bytes(b"\xff\xfe\x00")

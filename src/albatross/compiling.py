@@ -73,8 +73,8 @@ class compiled:
 
         These are the closures of the function's module and of the modules that define the types, or verbs for them.
         """
-        modules = {self.py_func.__module__}
-        for kind in _classes_in(arguments):
+        modules, kinds = {self.py_func.__module__}, list(_classes_in(arguments))
+        for kind in kinds:
             if not _can_be_found(kind):  # by a later process, which loads the code
                 return None
             modules.add(kind.__module__)
@@ -83,7 +83,8 @@ class compiled:
             if not unchanged(*modules) or makes_code(*modules):  # an edit would be hashed, but not compiled
                 return None
             found = hashes(*modules, other=_unless_frozen)
-            return repr(sorted(found.items())) if _as_when_first_compiled(found) else None
+            names = [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]  # of which Numba says the last part
+            return repr((names, sorted(found.items()))) if _as_when_first_compiled(found) else None
         except (OSError, SyntaxError, ValueError):  # no sources, as in a notebook, or values that cannot be read
             return None
 
@@ -184,12 +185,12 @@ def _can_be_found(kind: type) -> bool:
 
 
 def _classes_in(arguments: Any) -> Iterator[type]:
-    """Return the classes of all NamedTuples in the types of arguments."""
+    """Return the classes of all NamedTuples and enumerations in the types of arguments, in order."""
     for each in arguments:
         if isinstance(each, types.BaseTuple):
             yield from _classes_in(each)
-            if hasattr(each, "instance_class"):
-                yield each.instance_class
+        if hasattr(each, "instance_class"):
+            yield each.instance_class
 
 
 def all_ours(parameters: Any) -> bool:

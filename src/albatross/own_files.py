@@ -61,7 +61,7 @@ def load(text: str) -> ModuleType:
     try:
         path = Path(text).resolve()
         regular = path.is_file()  # reading a pipe would wait for its writer
-    except (OSError, ValueError):  # too long, or with a null
+    except (OSError, ValueError, RuntimeError):  # too long, with a null, or a loop of links
         regular = False
     if not regular:
         raise ValueError(f"there is no file {shown(text)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import duckdb
 import numpy as np
@@ -141,6 +142,42 @@ def test_problems_of_one_text_are_two_problems(tmp_path, monkeypatch, pair):
         problem = Problem(env, 60, trials=2, biases=False)
         run.run({"mine": problem}, out=tmp_path / "out", seed=0, chosen=["uniform"])
     assert len(calls) == (3 if pair == "not to be read" else 2)
+
+
+PLAIN = """
+import numpy as np
+from albatross.protocol import begin, draw
+
+class Plain:
+    dim = 1
+
+    def __init__(self, n_arms=3):
+        self.n_arms = n_arms
+{}
+@begin.register
+def begin_plain(env: Plain, rng):
+    return env
+
+@draw.register
+def draw_plain(env: Plain, chunk, rng):
+    chunk.contexts[:], chunk.noise[:] = 1.0, 0.0
+    chunk.means[:] = np.arange(env.n_arms)
+"""
+
+
+@pytest.mark.parametrize("text", ["", '    def __repr__(self):\n        return "Plain"\n'], ids=["no text", "a text"])
+def test_an_edit_of_a_plain_class_is_raced_again_and_nothing_else(tmp_path, monkeypatch, text):
+    calls, original = [], run.race
+    monkeypatch.setattr(run, "race", lambda *args, **options: calls.append(1) or original(*args, **options))
+    path = tmp_path / f"plain{len(text)}.py"
+    for factor in ("", "", " * 5"):
+        path.write_text(PLAIN.format(text).replace("arange(env.n_arms)", f"arange(env.n_arms){factor}"))
+        monkeypatch.setattr("albatross.own_files._LOADED", {})
+        monkeypatch.delitem(sys.modules, path.stem, raising=False)
+        env = problems.read_problem(f"{path}:Plain(horizon=60)").env
+        run.run({"mine": Problem(env, 60, trials=2, biases=False)}, out=tmp_path / "out", seed=0, chosen=["uniform"])
+    assert len(calls) == 2
+    assert len(list((tmp_path / "out" / "race").glob("mine-*.json"))) == 1
 
 
 def test_a_race_depends_on_its_environment_its_policies_and_the_simulation_alone():

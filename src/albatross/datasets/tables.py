@@ -117,7 +117,7 @@ class Table:
         return bool(_NUMERIC.fullmatch(self._types[self._columns[name]]))
 
     def has_floats(self, name: str) -> bool:
-        """Return whether 7.0 in a column is 7: it holds numbers, or all are so written, as data frames do after gaps."""
+        """Return whether 7.0 in a column is 7: it holds numbers, or all are so written, as by data frames with gaps."""
         if self._is_parquet:
             return self.is_numeric(name)
         return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_FLOAT}')") is None

@@ -54,7 +54,7 @@ def run(
             *sources(problem.env, racers),
             problem=name,
             horizon=problem.horizon,
-            env=repr(problem.env),
+            env=_text(problem.env),
             contenders={key: repr(policy) for key, policy in racers.items()},
             content=fingerprint((problem.env, racers)),
             trials=problem.trials,
@@ -106,9 +106,15 @@ def sources(env: Any, racers: Mapping[str, Any]) -> list[str]:
 
     If any is of a user's own, all loaded files count: verbs may be registered in another one than their class.
     """
-    homes = _homes((env, *racers.values()))
+    homes = {type(each).__module__ for each in (env, *racers.values())} | _homes((env, *racers.values()))
     files = [] if all(map(is_ours, homes)) else own_files.loaded()
     return sorted({simulate.__module__, *homes, *files})
+
+
+def _text(env: Any) -> str:
+    """Return the text of an environment, the same in every process."""
+    kind: Any = type(env)
+    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else repr(env)
 
 
 def _homes(part: Any) -> set[str]:
