@@ -365,6 +365,10 @@ def test_a_package_counts_by_its_version_wherever_it_is_installed(own, tmp_path)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: anything\nVersion: 1.0\n")
     (about / "RECORD").write_text("installed.py,,\ninstalled_too/__init__.py,,\nanything-1.0.dist-info/RECORD,,\n")
     Path(own.__file__).write_text("import installed, beside\nfrom installed_too import x\n")
+    sources = tmp_path / "everything.egg-info"  # of an editable installation
+    sources.mkdir()
+    (sources / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: everything\nVersion: 1.0\n")
+    (sources / "SOURCES.txt").write_text("beside.py\n")
     closure_module._installed_in.cache_clear()
     assert {path.name for path in closure(own.__name__)} == {Path(own.__file__).name, "beside.py"}
 

@@ -265,9 +265,12 @@ def _is_installed(path: Path) -> bool:
 
 @cache
 def _installed_in(folder: Path) -> frozenset[str]:
-    """Return the names of the files and folders that packages were installed as, into any folder."""
-    files = (file for each in metadata.distributions(path=[str(folder)]) for file in each.files or ())
-    return frozenset(file.parts[0] for file in files)
+    """Return the names of the files and folders that packages were installed as, into any folder.
+
+    Only a RECORD says so: an egg-info beside sources lists these sources.
+    """
+    installed = (each for each in metadata.distributions(path=[str(folder)]) if each.read_text("RECORD") is not None)
+    return frozenset(file.parts[0] for each in installed for file in each.files or ())
 
 
 def _own_file(module: str) -> Path:

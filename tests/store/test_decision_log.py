@@ -184,6 +184,9 @@ def test_a_full_disk_costs_one_line_and_the_next_one_is_whole(tmp_path, part):
     class Full:
         closed = False
 
+        def fileno(self):
+            return file.fileno()
+
         def write(self, line):
             return os.write(file.fileno(), line[: int(part * (len(line) - 1))])
 
@@ -344,6 +347,20 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         map(str, range(min(n_taken, 2_000)))
     )
     assert not journal_of(tmp_path / "log.csv").exists()
+
+
+def test_a_file_that_came_to_the_place_of_the_table_is_not_replaced(tmp_path):
+    log = LogWriter(tmp_path / "log.csv")
+    decided(log, "a")
+    log.path.write_text("precious")
+    with pytest.raises(ValueError, match=r"log\.csv is there already: another process closed the log, or put a file"):
+        log.write_reward("a", 1.0)
+    with pytest.raises(ValueError, match=r"log\.csv was put where the table of this log belongs: move it, and close"):
+        log.close()
+    assert log.path.read_text() == "precious"
+    log.path.unlink()
+    log.close()
+    assert [row["reward"] for row in rows(log.path)] == [""]  # what was refused was not written
 
 
 def test_what_is_written_while_the_table_is_made_is_in_it(tmp_path, monkeypatch):

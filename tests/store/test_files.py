@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from albatross.store import files
 from albatross.store.files import replacing, write_text
 
 
@@ -23,13 +24,14 @@ def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["page"]
 
 
-@pytest.mark.parametrize("name", ["a" * 255, "ü" * 127])
+@pytest.mark.parametrize("name", ["a" * 255, "ü" * 127, "日" * 84])
 def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path, name):
     for content in (b"old", b"new"):
         with replacing(tmp_path / name) as file:
             file.write(content)
     assert (tmp_path / name).read_bytes() == b"new"
     assert len(list(tmp_path.iterdir())) == 1
+    assert files._hidden(tmp_path / name).encode()  # no character is cut
 
 
 def test_a_writer_that_fails_leaves_the_old_file(tmp_path):

@@ -167,13 +167,21 @@ class LogWriter:
         with self._lock:
             if self.closed:
                 raise ValueError(f"the log {self.path} is closed")
+            self._check_open_elsewhere()
             line = _END_OF_A_CUT_LINE * self._cut + line
             self._cut = True  # unless all of it is written
             if self._file.write(line) < len(line):
                 raise OSError(f"no room for {self._journal}: free some space and try again")
             self._cut = False
-            if self.path.exists() or not self._is_there():
-                raise ValueError(f"{self._journal} is not read any more: another process closed the log, or removed it")
+            self._check_open_elsewhere()  # it may have been closed meanwhile: then the line may be in the table or not
+
+    def _check_open_elsewhere(self) -> None:
+        if self.path.exists():
+            raise ValueError(
+                f"{self.path} is there already: another process closed the log, or put a file in its place"
+            )
+        if not self._is_there():
+            raise ValueError(f"{self._journal} is gone: it was removed")
 
     def close(self) -> None:
         """Write the table, and remove the journal. In a process that was forked, only stop writing."""
@@ -181,6 +189,10 @@ class LogWriter:
             if self.closed:
                 return
             if os.getpid() == self._process:
+                if self.path.exists():
+                    raise ValueError(
+                        f"{self.path} was put where the table of this log belongs: move it, and close again"
+                    )
                 size = self._journal.stat().st_size
                 write_table(self._journal, self.path)  # a forked process may write until the table is there
                 if self._journal.stat().st_size > size:

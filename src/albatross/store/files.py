@@ -59,7 +59,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def _hidden(path: Path) -> str:
     """Return how the names of temporary files of `path` begin. File systems take up to 255 bytes."""
-    return "." + os.fsdecode(os.fsencode(path.name)[:_LONGEST])
+    return "." + os.fsencode(path.name)[:_LONGEST].decode(errors="ignore")
 
 
 def try_lock(file: IO[bytes]) -> bool:
