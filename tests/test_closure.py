@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import copy
 import enum
 import importlib
@@ -10,6 +11,9 @@ import math
 import shutil
 import sys
 import tracemalloc
+import types
+import zipfile
+from collections import namedtuple
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +26,7 @@ import albatross
 from albatross import closure as closure_module
 from albatross.closure import closure, digest
 from albatross.compiling import compiled
+from albatross.constants import Reader
 from albatross.picking import pick_best
 
 ROOT = Path(albatross.__file__).parent
@@ -170,6 +175,7 @@ DIFFERENT = {
     "types": (np.dtype("f4"), np.dtype("f8"), np.float32, numba.float32, numba.float64, numba.float64[:]),
     "members": (*Mode, *Level, 1, 2),
     "named tuples": (Pair(1.0, 2.0), Other(1.0, 2.0), (1.0, 2.0), Pair(1.0, 3.0)),
+    "made tuples": [namedtuple("Settings", names)(0.1, 9.0) for names in ("low high", "high low")],
     "subclasses": (Text("a"), Text("b"), "a"),
     "functions of others": (
         len,
@@ -191,7 +197,7 @@ DIFFERENT = {
 def test_each_value_of_a_variable_has_a_digest_of_its_own(own, values):
     found = [digest_with(own, value) for value in values]
     assert len(set(found)) == len(values)
-    assert found == [digest_with(own, copy.deepcopy(value)) for value in values]
+    assert found == [digest_with(own, copy.copy(value)) for value in values]
 
 
 def multiplied(factor):
@@ -302,6 +308,9 @@ LOADED = {
     "by its path": "by_its_path('helper_of_ones_own.py')",
     "its function": "importlib.import_module('helper_of_ones_own').scaled",
     "its function by its path": "by_its_path('helper_of_ones_own.py').scaled",
+    "its function in a list": "[importlib.import_module('helper_of_ones_own').scaled]",
+    "its function in a function": "wrapped(importlib.import_module('helper_of_ones_own').scaled)",
+    "its class": "importlib.import_module('helper_of_ones_own').Scaled",
 }
 LOADER = """
 import importlib.util
@@ -313,6 +322,9 @@ def by_its_path(name):
     spec.loader.exec_module(module)
     return module
 
+def wrapped(function):
+    return lambda x: function(x)
+
 """
 
 
@@ -322,7 +334,9 @@ def test_a_module_counts_that_no_statement_imports(tmp_path, monkeypatch, load):
     (tmp_path / "user_of_ones_own.py").write_text(f"{LOADER}helper = {load}\n")
     found = []
     for number in (1.0, 2.0, 1.0):
-        (tmp_path / "helper_of_ones_own.py").write_text(f"A = {number}\ndef scaled(x): return A * x\n")
+        (tmp_path / "helper_of_ones_own.py").write_text(
+            f"A = {number}\ndef scaled(x): return A * x\nclass Scaled: pass\n"
+        )
         importlib.invalidate_caches()
         found.append(digest(importlib.import_module("user_of_ones_own").__name__))
         for name in ("user_of_ones_own", "helper_of_ones_own"):
@@ -330,6 +344,47 @@ def test_a_module_counts_that_no_statement_imports(tmp_path, monkeypatch, load):
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)  # files of the same size and second
     assert found[0] != found[1]
     assert found[0] == found[2]
+
+
+@pytest.mark.parametrize("kind", ["archive", "compiled file", "made by hand"])
+def test_a_module_without_a_source_counts_by_what_it_holds_and_its_code_is_not_kept(own, tmp_path, monkeypatch, kind):
+    name, found = "helper_without_source", []
+    Path(own.__file__).write_text(f"import {name}\n")
+    monkeypatch.setattr(closure_module, "_IMPORTED", 2**63)
+    for number in (1.0, 2.0, 1.0):
+        sys.modules.pop(name, None)
+        text = f"A = {number}\ndef scaled(x): return A * x\n"
+        if kind == "made by hand":
+            monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+            exec(text, vars(sys.modules[name]))
+        elif kind == "archive":
+            with zipfile.ZipFile(tmp_path / f"{number}.zip", "w") as archive:
+                archive.writestr(f"{name}.py", text)
+            monkeypatch.syspath_prepend(tmp_path / f"{number}.zip")
+        else:
+            (tmp_path / f"{name}.py").write_text(text)
+            compileall.compile_file(tmp_path / f"{name}.py", quiet=2, legacy=True, force=True)
+            (tmp_path / f"{name}.py").unlink()
+            importlib.invalidate_caches()
+        importlib.import_module(name)
+        found.append(digest(own.__name__))
+        assert closure_module.hashes_for_code(own.__name__, reader=Reader) is None
+    sys.modules.pop(name, None)
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+@pytest.mark.parametrize("text", ["\ufeffx = 1\n", "# -*- coding: latin-1 -*-\nname = 'ä'\n"], ids=["BOM", "latin-1"])
+def test_a_source_may_be_in_any_encoding_that_python_reads(own, text):
+    Path(own.__file__).write_bytes(text.encode("latin-1" if "latin" in text else "utf-8"))
+    assert digest(own.__name__)
+
+
+def test_a_neighbour_that_was_never_imported_may_be_broken(own):
+    before = digest(own.__name__)
+    Path(own.__file__).with_name("broken_one.py").write_text("x = (\n")
+    Path(own.__file__).write_text("def later():\n    import broken_one\n")
+    assert digest(own.__name__) != before
 
 
 def test_a_function_that_holds_itself_cannot_be_read(own):

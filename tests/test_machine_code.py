@@ -166,3 +166,8 @@ def test_several_processes_on_one_cache_get_the_right_code(again, tmp_path_facto
     said = [float(process.communicate(timeout=processes.LIMIT)[0]) for process in begun]
     problem = environments.Mixture(n_arms=4, dim=2)
     assert said == [simulate(policy, problem, horizon=300).regret[0, -1] for policy in named.values()]
+
+
+def test_settings_of_numba_that_change_code_have_code_of_their_own(copy, as_it_was, monkeypatch):
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert play(copy)[1]

@@ -208,8 +208,8 @@ def test_no_value_in_a_file_breaks_compiling_and_code_is_kept_if_all_can_be_read
             def __getattr__(self, name):
                 raise RuntimeError("not configured")
 
-        class Unreadable(dict):
-            def items(self):
+        class Unreadable(tuple):
+            def __iter__(self):
                 raise RuntimeError("not configured")
 
         value = {}
@@ -260,6 +260,10 @@ BESIDE = {  # with it in the file, the code is kept or not
     "a pattern": ("import re; words = re.compile('a')", True),
     "a lock": ("import threading; lock = threading.Lock()", True),
     "memory": ("view = memoryview(b'abc')", False),
+    "a stencil": ("@numba.stencil(cval=1.0)\ndef near(a): return a[-1]", False),
+    "code that Numba keeps": ("@numba.njit(cache=True)\ndef half(x): return x / 2", False),
+    "code that Numba compiled before": ("@numba.njit('f8(f8)')\ndef half(x): return x / 2", False),
+    "code that Numba compiles": ("@numba.njit\ndef half(x): return x / 2", True),
     "a list of Numba's": ("rates = numba.typed.List([1.0])", False),
     "an overload": (
         "def f(x): pass\nfrom numba.extending import overload\noverload(f)(lambda x: lambda x: 1.0)",
@@ -316,9 +320,22 @@ def test_code_is_not_kept_if_a_value_was_set_after_a_helper_was_compiled(tmp_pat
     assert said == ["2.0\n", "3.0\n"]
 
 
-def test_the_identity_of_a_result_changes_with_a_table_that_its_file_reads(folder):
-    table = "import pandas\nfrom pathlib import Path\nTABLE = pandas.read_csv(Path(__file__).with_name('table.csv'))\n"
-    (folder / "reads.py").write_text(MINE + table)
+READS = {
+    "a frame": "TABLE = pandas.read_csv(PATH)",
+    "an object": "class Model:\n    def __init__(self): self.table, self.lock = pandas.read_csv(PATH), Lock()\n"
+    "MODEL = Model()",
+    "a method": "class Model:\n    def __init__(self): self.table = pandas.read_csv(PATH)\n"
+    "    def read(self): return self.table\nread = Model().read",
+    "an object in itself": "class Model:\n    def __init__(self): self.me, self.f, self.table = self, lambda: 0, "
+    "pandas.read_csv(PATH)\nMODEL = Model()",
+}
+
+
+@pytest.mark.parametrize("text", READS.values(), ids=READS)
+def test_the_identity_of_a_result_changes_with_a_table_that_its_file_reads(folder, text):
+    head = "import pandas\nfrom pathlib import Path\nfrom threading import Lock\n"
+    head += "PATH = Path(__file__).with_name('table.csv')\n"
+    (folder / "reads.py").write_text(f"{MINE}{head}{text}\n")
     found = []
     for row in ("1,2", "1,3", "1,2"):
         (folder / "table.csv").write_text(f"a,b\n{row}\n")

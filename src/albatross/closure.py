@@ -13,15 +13,15 @@ import re
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import resolve_name
 from pathlib import Path
-from types import ModuleType
 
-from albatross.constants import OTHER, constants, function_of, home_of, is_ours, name_of, variables_of
+from albatross.constants import Reader, is_ours
 
 _IMPORTED = time.time_ns()
 _ROOT = Path(__file__).parent
@@ -43,29 +43,42 @@ def closure(module: str) -> tuple[Path, ...]:
     return tuple(sorted(map(_file, _names(module))))
 
 
-def hashes(*modules: str, other: OTHER) -> dict[str, str]:
-    """Return a hash of every module that these modules depend on, of a user's module with what its variables hold.
+def digest(*modules: str, reader: type[Reader] = Reader) -> str:
+    """Return a hash of all that these modules depend on, of a user's module with what its variables hold.
 
-    FileNotFoundError: one of them has no source file. ValueError: a value in a user's module cannot be read.
+    ValueError: a value in a user's module cannot be read.
     """
-    names = sorted(set[str]().union(*map(_names, modules)))
-    return {name: _hash_of_ours(name) if is_ours(name) else _hash_of_own(name, other) for name in names}
+    return hashlib.sha256(repr(sorted(_hashes(_all_names(modules, reader), reader).items())).encode()).hexdigest()[:16]
 
 
-def digest(*modules: str, other: OTHER = lambda value: b"") -> str:
-    """Return these hashes as one. `other` says what to hash of a value of an unknown type; by default only its type."""
-    return hashlib.sha256(repr(list(hashes(*modules, other=other).items())).encode()).hexdigest()[:16]
+def hashes_for_code(*modules: str, reader: type[Reader]) -> dict[str, str] | None:
+    """Return a hash of each module that code compiled now depends on; None if they cannot say all about it.
+
+    That is so if a file was edited since it was imported, there is no file, or code runs while Numba compiles.
+    """
+    if not all(is_ours(name) or _has_source(name) for name in modules):  # a notebook may have large variables
+        return None
+    names = _all_names(modules, reader)
+    own = [name for name in names if not is_ours(name)]
+    if not all(map(_has_source, own)):
+        return None
+    files = (path.stat() for path in map(_file, names))
+    if any(max(found.st_mtime_ns, found.st_ctime_ns) > _IMPORTED for found in files):
+        return None
+    return None if any(_identifiers(name) & _COMPILE_TIME for name in own) else _hashes(names, reader)
 
 
-def unchanged(*modules: str) -> bool:
-    """Return whether these sources, and those that they depend on, are unchanged since this process imported them."""
-    files = {path for module in modules for path in closure(module)}
-    return all(max(found.st_mtime_ns, found.st_ctime_ns) <= _IMPORTED for found in map(Path.stat, files))
+def _hashes(names: frozenset[str], reader: type[Reader]) -> dict[str, str]:
+    return {name: _hash_of_ours(name) if is_ours(name) else _hash_of_own(name, reader) for name in names}
 
 
-def _names(module: str) -> frozenset[str]:
+def _all_names(modules: Iterable[str], reader: type[Reader]) -> frozenset[str]:
+    return frozenset[str]().union(*(_names(module, reader) for module in modules))
+
+
+def _names(module: str, reader: type[Reader] = Reader) -> frozenset[str]:
     """Return the module and all modules that it depends on."""
-    return _names_of_ours(module) if is_ours(module) else _names_of_own(module)
+    return _names_of_ours(module) if is_ours(module) else _names_of_own(module, reader)
 
 
 # --------------------------------------------------------------------------------------------- modules of this package
@@ -107,7 +120,7 @@ def _imports(module: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def _homes(text: str, imports: list[tuple[str, dict[str, str]]]) -> set[str]:
+def _homes(text: str | bytes, imports: list[tuple[str, dict[str, str]]]) -> set[str]:
     """Return the modules of this package that define the names which a source imports."""
     found: set[str] = set()
     for source, names in imports:
@@ -118,7 +131,7 @@ def _homes(text: str, imports: list[tuple[str, dict[str, str]]]) -> set[str]:
     return found
 
 
-def _attributes(text: str, name: str) -> set[str] | None:
+def _attributes(text: str | bytes, name: str) -> set[str] | None:
     """Return the names that a source uses of a package it calls by this name; None if unknown, which may be all."""
     tree = ast.parse(text)
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
@@ -158,14 +171,14 @@ def _file(module: str) -> Path:
 # ---------------------------------------------------------------------------------- modules of a user's own: not cached
 
 
-def _names_of_own(module: str) -> frozenset[str]:
+def _names_of_own(module: str, reader: type[Reader]) -> frozenset[str]:
     found: set[str] = set()
     left = [module]
     while left:
         name = left.pop()
         if name not in found:
             found.add(name)
-            for each in _own_dependencies(name):
+            for each in _own_dependencies(name, reader):
                 if is_ours(each):
                     found |= _names_of_ours(each)
                 elif _counts(each, name):
@@ -173,16 +186,24 @@ def _names_of_own(module: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _own_dependencies(module: str) -> set[str]:
-    """Return the modules of this package, and all others, that a user's module may import."""
+def _own_dependencies(module: str, reader: type[Reader]) -> set[str]:
+    """Return the modules of this package, and all others, that a user's module may import, or uses by its variables.
+
+    No statement need import these.
+    """
+    met = reader(module, homes_only=True)
+    with _readable(module):
+        for _ in met.constants():
+            pass
+    found = {name for name in met.homes if type(name) is str and not is_ours(name)}
+    if not _has_source(module):
+        return found - {module}
     path = _own_file(module)
-    text = path.read_text(encoding="utf-8")
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    others: set[str] = set()
     ours: list[tuple[str, dict[str, str]]] = []
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
-            others |= {part for each in node.names for part in _with_parents(each.name)}
+            found |= {part for each in node.names for part in _with_parents(each.name)}
         elif isinstance(node, ast.ImportFrom):
             try:
                 source = resolve_name("." * node.level + (node.module or ""), package)
@@ -191,19 +212,34 @@ def _own_dependencies(module: str) -> set[str]:
             if is_ours(source):
                 ours.append((source, {each.name: each.asname or each.name for each in node.names}))
             else:
-                others |= {part for each in node.names for part in _with_parents(f"{source}.{each.name}")}
-    return (others | _homes(text, ours) | _used(module)) - {module}
+                found |= {part for each in node.names for part in _with_parents(f"{source}.{each.name}")}
+    return (found | _homes(path.read_bytes(), ours)) - {module}
 
 
-def _used(module: str) -> set[str]:
-    """Return the modules that a user's module uses by its variables, other than ours: no statement need import them."""
-    found: set[str | None] = set()
-    for value in variables_of(module).values():
-        if issubclass(type(value), ModuleType):
-            found.add(name_of(value))
-        elif (function := function_of(value)) is not None:
-            found.add(home_of(function))
-    return {name for name in found if name is not None and not is_ours(name)}
+def _tree(module: str) -> ast.Module:
+    """Return the parsed source of a user's module; if it was never imported, and cannot be, nothing."""
+    path = _own_file(module)
+    found = path.stat()
+    try:
+        return _parsed(path, found.st_mtime_ns, found.st_size)
+    except (SyntaxError, ValueError):
+        if module in sys.modules:
+            raise
+        return ast.Module([], [])
+
+
+@cache
+def _parsed(path: Path, modified: int, size: int) -> ast.Module:
+    """Return a parsed file, once for each time and size that it had."""
+    return ast.parse(path.read_bytes())
+
+
+@contextmanager
+def _readable(module: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # a user's class may raise anything
+        raise ValueError(f"the values in the module {module} cannot be read: {type(error).__name__}") from error
 
 
 def neighbours_missed(module: str) -> Iterator[tuple[Path, Path]]:
@@ -211,25 +247,19 @@ def neighbours_missed(module: str) -> Iterator[tuple[Path, Path]]:
 
     A file of a name that was imported from another folder before is not found any more.
     """
-    for name in filter(lambda each: not is_ours(each) and "." not in each, _names(module)):
+    for name in filter(lambda each: not is_ours(each) and "." not in each and _has_source(each), _names(module)):
         folder = _own_file(name).parent
-        for imported in _own_dependencies(name):
+        for imported in filter(_has_source, _own_dependencies(name, Reader)):
             meant = [folder / f"{imported}.py", folder / imported / "__init__.py"]
             there = [path.resolve() for path in meant if path.is_file()]
             if there and _counts(imported, name) and _own_file(imported) not in there:
                 yield there[0], _own_file(imported)
 
 
-def makes_code(*modules: str) -> bool:
-    """Return whether a user's module, among these and all that they depend on, runs code while Numba compiles."""
-    own = {name for module in modules for name in _names(module) if not is_ours(name)}
-    return any(_identifiers(_own_file(name)) & _COMPILE_TIME for name in own)
-
-
-def _identifiers(path: Path) -> set[str]:
+def _identifiers(module: str) -> set[str]:
     """Return the names and attributes that a source uses, and the parts of those that it imports."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -246,13 +276,16 @@ def _with_parents(module: str) -> Iterator[str]:
 
 
 def _counts(module: str, importer: str) -> bool:
-    """Return whether a module that a user's module imports is a source: of the same package, or not installed."""
-    try:
-        path = _own_file(module)
-    except FileNotFoundError:  # built in, compiled, or no module but a name in one
+    """Return whether a module that a user's module uses is of the same package, or not installed."""
+    if module.partition(".")[0] in sys.stdlib_module_names:
         return False
+    spec = _spec(module)
+    if spec is None:
+        return module in sys.modules  # or it is no module but a name in one
+    if spec.origin is None:
+        return module in sys.modules and spec.submodule_search_locations is None  # or it is a folder
     related = module.partition(".")[0] == importer.partition(".")[0]
-    return related or not _is_installed(path)
+    return related or not _is_installed(Path(spec.origin).resolve())
 
 
 def _is_installed(path: Path) -> bool:
@@ -275,11 +308,23 @@ def _installed_in(folder: Path) -> frozenset[str]:
 
 def _own_file(module: str) -> Path:
     """Return the file that a user's module is, or would be, imported from."""
-    spec = getattr(sys.modules[module], "__spec__", None) if module in sys.modules else _found(module)
-    # What runs as __main__, in a notebook, or after changes by its loader is not what a file says.
-    if module == "__main__" or spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
+    spec = _spec(module)
+    if spec is None or spec.origin is None or not _has_source(module):
         raise FileNotFoundError(f"the module {module} has no source file")
     return Path(spec.origin).resolve()
+
+
+def _has_source(module: str) -> bool:
+    """Return whether a file says what a user's module is.
+
+    It does not for what runs as __main__, in a notebook, from an archive, or after changes by its loader.
+    """
+    spec = _spec(module)
+    return module != "__main__" and spec is not None and type(spec.loader) is SourceFileLoader
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    return getattr(sys.modules[module], "__spec__", None) if module in sys.modules else _found(module)
 
 
 def _found(module: str) -> ModuleSpec | None:
@@ -293,20 +338,25 @@ def _found(module: str) -> ModuleSpec | None:
     return spec
 
 
-def _hash_of_own(module: str, other: OTHER) -> str:
+def _hash_of_own(module: str, reader: type[Reader]) -> str:
     """Return a hash of a user's file, the versions of the packages that it imports, and what its variables hold."""
-    tops = {each.partition(".")[0] for each in _own_dependencies(module)} - {_NAME, *sys.stdlib_module_names}
+    tops = {each.partition(".")[0] for each in _own_dependencies(module, reader)} - {_NAME, *sys.stdlib_module_names}
     versions = {top: _version(top) for top in sorted(tops)}
-    found = hashlib.sha256(repr((_own_file(module).read_bytes(), versions)).encode())
-    try:
-        for part in constants(module, other):
+    found = hashlib.sha256(repr((_content(module), versions)).encode())
+    with _readable(module):
+        for part in reader(module).constants():
             found.update(b"%d:" % len(part))
             found.update(part)
-    except Exception as error:  # a user's class may raise anything
-        raise ValueError(f"the values in the module {module} cannot be read: {type(error).__name__}") from error
     return found.hexdigest()
 
 
+def _content(module: str) -> bytes:
+    """Return the bytes of the file of a user's module, which may be compiled; none if there is no file."""
+    path = Path(getattr(_spec(module), "origin", None) or "")
+    return path.read_bytes() if path.is_file() else b""
+
+
+@cache
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

@@ -19,13 +19,15 @@ from typing import Any, get_type_hints
 import numba
 from numba.core import errors as numba_errors
 from numba.core import types
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import impl_ret_borrowed, lower_builtin
 from numba.core.ir import Loc
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import overload
 
-from albatross.closure import hashes, makes_code, unchanged
-from albatross.constants import is_ours, note
+from albatross.closure import hashes_for_code
+from albatross.constants import Reader, is_ours, note, variables_of
 from albatross.errors import NotCompiled
 from albatross.inlining import InnerCompiler, OuterCompiler, VerbCompiler
 from albatross.machine_code import MachineCode
@@ -80,11 +82,11 @@ class compiled:
             modules.add(kind.__module__)
             modules.update(*(_REGISTERED.get(parent, ()) for parent in kind.__mro__))
         try:
-            if not unchanged(*modules) or makes_code(*modules):  # an edit would be hashed, but not compiled
+            found = hashes_for_code(*modules, reader=_Frozen)
+            if found is None or not _as_when_first_compiled(found):
                 return None
-            found = hashes(*modules, other=_unless_frozen)
             names = [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]  # of which Numba says the last part
-            return repr((names, sorted(found.items()))) if _as_when_first_compiled(found) else None
+            return repr((names, sorted(found.items())))
         except (OSError, SyntaxError, ValueError):  # no sources, as in a notebook, or values that cannot be read
             return None
 
@@ -159,13 +161,19 @@ def _cause(error: Exception) -> str | None:
     return f"Numba cannot compile this: {error} ({Path(lines[-1].filename).name}, line {lines[-1].line})"
 
 
-def _unless_frozen(value: Any) -> bytes:
-    """Refuse a value of a type that Numba knows, as compiled code may hold it; of others, the type is enough."""
-    try:
-        numba.typeof(value)
-    except Exception:  # Numba asks the value for attributes, which may raise anything
-        return b""
-    raise ValueError(f"what compiled code holds of a {type(value).__name__} is not known")
+class _Frozen(Reader):
+    """Reads what compiled code may hold. It holds no lists."""
+
+    into_lists = False
+
+    def other(self, value: Any) -> bytes:
+        """Refuse a value of a type that Numba knows; of others, the type is enough."""
+        try:
+            if type(value).__module__.partition(".")[0] != "numba":
+                numba.typeof(value)
+        except Exception:  # Numba asks the value for attributes, which may raise anything
+            return b""
+        raise ValueError(f"what compiled code holds of a {type(value).__name__} is not known")
 
 
 def _as_when_first_compiled(found: dict[str, str]) -> bool:
@@ -173,7 +181,17 @@ def _as_when_first_compiled(found: dict[str, str]) -> bool:
 
     Helpers are compiled once per process, with the values of that moment, and are then part of whatever calls them.
     """
-    return all(_FIRST_COMPILED.setdefault(name, value) == value for name, value in found.items() if not is_ours(name))
+    own = {name: value for name, value in found.items() if not is_ours(name)}
+    for name in own.keys() - _FIRST_COMPILED.keys():
+        _FIRST_COMPILED[name] = "" if any(map(_is_compiled, variables_of(name).values())) else own[name]
+    return all(_FIRST_COMPILED[name] == value for name, value in own.items())
+
+
+def _is_compiled(value: Any) -> bool:
+    """Return whether this is a function that Numba has compiled, with values of then, or keeps on disk by itself."""
+    if not issubclass(type(value), Dispatcher):
+        return False
+    return bool(value.overloads) or not isinstance(value._cache, NullCache)
 
 
 def _can_be_found(kind: type) -> bool:

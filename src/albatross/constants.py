@@ -19,8 +19,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-OTHER = Callable[[Any], bytes]  # what to hash of a value of a type that is not known here; may raise ValueError
-
 _NAME = __name__.partition(".")[0]
 _PLAIN = (bool, int, float, complex, str, bytes, NoneType, EllipsisType)
 _DEEPEST = 5  # lists in lists, and functions in functions, among the variables of a module
@@ -49,21 +47,33 @@ def variables_of(name: str) -> dict[str, Any]:
     return dict(vars(sys.modules[name])) if name in sys.modules else {}  # a copy: threads may add some
 
 
-def constants(name: str, other: OTHER) -> Iterator[Any]:
-    """Yield the names of a module's variables, each followed by what it holds, and its functions without a name."""
-    reader = _Reader(name, other)
-    yield from reader.variables(variables_of(name))
-    if name in sys.modules:
-        yield from reader.held(tuple(_NAMELESS.get(sys.modules[name], ())))
+class Reader:
+    """Reads what the variables of a module hold, and which modules that comes from.
 
+    Subclasses say what counts of a value of a type that is not known here, and whether to look into lists.
+    """
 
-class _Reader:
-    """What is known while the variables of one module are read."""
+    into_lists = True  # also into dicts and sets
 
-    def __init__(self, module: str, other: OTHER) -> None:
-        self._module, self._other = module, other
+    def __init__(self, module: str, *, homes_only: bool = False) -> None:
+        self._module, self._homes_only = module, homes_only
+        self.homes: set[str | None] = set()  # modules met so far
+
+    def other(self, value: Any) -> bytes:
+        """Return what to hash of a value of an unknown type, beside its type; a ValueError refuses it."""
+        return b""
+
+    def _other(self, value: Any) -> bytes:
+        return b"" if self._homes_only else self.other(value)
+
+    def constants(self) -> Iterator[Any]:
+        """Yield the names of the variables, each followed by what it holds, and the functions without a name."""
+        yield from self.variables(variables_of(self._module))
+        if self._module in sys.modules:
+            yield from self.held(tuple(_NAMELESS.get(sys.modules[self._module], ())))
 
     def variables(self, variables: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
+        """Yield the names of variables, each followed by what it holds."""
         for name, value in sorted(variables.items()):
             if name not in _OF_EVERY_MODULE:
                 yield name.encode("utf-8", "surrogatepass")
@@ -72,6 +82,7 @@ class _Reader:
     def held(self, value: Any, depth: int = 0) -> Iterator[Any]:
         """Yield what a value holds. Two values that compiled code could tell apart yield different bytes."""
         kind = type(value)
+        self.homes.add(kind.__module__)
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
         if issubclass(kind, np.ndarray | np.generic):
             yield f"{value.dtype} {value.shape}".encode()
@@ -90,18 +101,21 @@ class _Reader:
             yield from self.held((value.start, value.stop, value.step), depth)
         elif issubclass(kind, np.dtype) or _is_type_of_numba(kind):
             yield repr(value).encode()
+        elif issubclass(kind, set | list | dict) and not self.into_lists:
+            pass
         elif issubclass(kind, set | frozenset) and depth < _DEEPEST:
             yield b"%d parts" % len(value)
             yield from sorted(b"".join(map(bytes, self.held(part, depth + 1))) for part in value)
         elif issubclass(kind, tuple) or (issubclass(kind, list | dict) and depth < _DEEPEST):
             parts = value.items() if issubclass(kind, dict) else value
-            yield b"%d parts" % len(parts)
+            yield f"{len(parts)} parts {getattr(kind, '_fields', '')}".encode()
             for part in parts:
                 yield from self.held(part, depth + 1)
         elif issubclass(kind, type):
             yield from self._held_by_class(value, depth)
         elif issubclass(kind, ModuleType):
-            if name_of(value) is None and depth < _DEEPEST:  # others have hashes of their own
+            self.homes.add(name := name_of(value))
+            if name is None and depth < _DEEPEST:  # others have hashes of their own
                 yield from self.variables(vars(value), depth + 1)
         elif issubclass(kind, CodeType):
             yield from self.held((value.co_code, value.co_names, value.co_consts), depth)
@@ -110,11 +124,16 @@ class _Reader:
             yield repr(_options(value)).encode()
         elif _goes_by_its_name(kind):
             yield f"{value.__module__}.{value.__name__}".encode()
+            if kind is MethodType and not type(value.__self__).__module__.startswith(
+                "numpy"
+            ):  # or it is np.random.normal
+                yield from self.held(value.__self__, depth)
         else:
             yield self._other(value)
 
     def _held_by_class(self, kind: Any, depth: int) -> Iterator[Any]:
         """Yield the name of a class; of an enumeration its values, of a class of the module its other attributes."""
+        self.homes.add(kind.__module__)
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
         if issubclass(type(kind), EnumType):
             yield from self.held({name: member._value_ for name, member in kind.__members__.items()}, depth)
@@ -132,7 +151,8 @@ class _Reader:
         for cell in function.__closure__ or ():
             yield from self.held(cell.cell_contents, depth + 1)
         yield from self.held((function.__defaults__, function.__kwdefaults__), depth)
-        if home_of(function) is None:
+        self.homes.add(home := home_of(function))
+        if home is None:
             used = {name: function.__globals__.get(name) for name in _names_in(function.__code__)}
             yield from self.variables(used, depth + 1)
 
@@ -165,7 +185,10 @@ def _options(value: Any) -> list[tuple[str, str]]:
     if not _is_decorated(type(value)):
         return []
     options = getattr(value, "_options", None) or getattr(value, "targetoptions", None) or {}
-    return sorted((name, repr(option)) for name, option in (options | getattr(value, "locals", {})).items())
+    return sorted(
+        (name, repr(sorted(option) if type(option) is set else option))
+        for name, option in (options | getattr(value, "locals", {})).items()
+    )
 
 
 def _is_type_of_numba(kind: type) -> bool:

@@ -21,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from numba.core import config
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -32,6 +33,14 @@ not_kept = list[str]()  # files that could not be written
 _CHECKSUM = 32  # bytes of a hash before the content of a file
 _RECENT = 86_400  # seconds in which a file's last use need not be noted again
 _PATIENCE = 2.0  # seconds of compiling before a line says so
+_SETTINGS = (
+    "BOUNDSCHECK",
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "DISABLE_INTEL_SVML",
+    "DEBUGINFO_DEFAULT",
+)  # of Numba
 _VERSIONS = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
 
 
@@ -81,7 +90,8 @@ class MachineCode(_Cache):
         if place is None or sources is None:
             return None
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        parts = (name, str(signature), sources, str(codegen.magic_tuple()), sys.implementation.cache_tag, _VERSIONS)
+        machine = (str(codegen.magic_tuple()), sys.implementation.cache_tag, _VERSIONS)
+        parts = (name, str(signature), sources, *machine, [getattr(config, each, None) for each in _SETTINGS])
         return place / f"{name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 

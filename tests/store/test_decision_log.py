@@ -86,7 +86,7 @@ def test_rewards_come_late_out_of_order_twice_or_never(tmp_path):
 @pytest.mark.parametrize(
     "arms",
     [
-        *([0, 1], ["10", 7], [10**18 - 1, 0], ["0x1", "1_0"], ["1e", "a"], ["infinite", "-"]),
+        *([0, 1], ["10", 7], [10**18 - 1, 0], ["0x1", "1_0"], ["1e", "a"], ["infinite", "-"], ["007", "7", "00"]),
         ["prix\u202f: 3\xa0€", "می\u200cخواهم"],  # with blanks and joiners of their languages
         ["\U0001f469\u200d\U0001f680", "\U0001fae8"],  # emoji, made of two, and newer than Python's Unicode
     ],
@@ -104,11 +104,11 @@ def test_names_of_arms_come_back_as_they_are(tmp_path, name, arms):
 
 @pytest.mark.parametrize(
     "arm",
-    ["0.5", "1.0", "1.", ".5", "1e5", "1E+5", "+1", "-1", -1, 10**18, 10**20, "00", "007", "-0"]
+    ["0.5", "1.0", "1.", ".5", "1e5", "1E+5", "+1", "-1", -1, 10**18, 10**20, "-0"]
     + ["inf", "-Infinity", "NAN", "+nan"],
 )
 def test_an_arm_that_a_table_takes_for_another_number_is_refused(tmp_path, arm):
-    allowed = "a whole number from 0 with up to 18 digits, without sign and leading zeros, or a text that is no number"
+    allowed = "a whole number from 0 with up to 18 digits, without sign, or a text that is no number"
     with LogWriter(tmp_path / "log.csv") as log:
         for offer in ({"eligible": ["1", arm], "action": "1"}, {"eligible": ["1"], "action": arm}):
             with pytest.raises(ValueError, match=f"the name of an arm in a log must be {allowed}, not "):

@@ -37,7 +37,7 @@ _MISSING = ("", "NA", "NULL", "null", "None", "nan", "NaN")  # texts that tables
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # ends lines, or cannot be written
 # Texts that tables take for numbers, and those among them that they give back as they are.
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
-_INDEX = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
+_INDEX = re.compile(r"0\d*|[1-9]\d{0,17}", re.ASCII)
 # Bytes of a line, which take up to three times as much in a table: lines of CSV are read up to 4 MiB.
 _LONGEST = {".csv": 2**20, ".parquet": 2**23}
 # How Parquet gets its types from CSV.
@@ -244,8 +244,8 @@ def _arm(value: Any) -> str:
     text = _label("an arm", value)
     if _NUMBER.fullmatch(text) and not _INDEX.fullmatch(text):
         raise NotForALog(
-            "the name of an arm in a log must be a whole number from 0 with up to 18 digits, without sign and leading "
-            f"zeros, or a text that is no number, not {shown(value)}"
+            "the name of an arm in a log must be a whole number from 0 with up to 18 digits, without sign, or a text "
+            f"that is no number, not {shown(value)}"
         )
     return text
 

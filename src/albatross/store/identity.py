@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from albatross.closure import digest
+from albatross.constants import Reader
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
 FORMAT = 2
@@ -24,16 +25,27 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
         "trials": trials,
         "seed": seed,
         "versions": {name: version(name) for name in ("numpy", "numba")} | {"python": platform.python_version()},
-        "sources": digest(*modules, other=_pickled),
+        "sources": digest(*modules, reader=_Whole),
     }
 
 
-def _pickled(value: Any) -> bytes:
-    """Return what a result may depend on of a value in a user's module, such as a data frame."""
-    try:
-        return pickle.dumps(value)
-    except Exception:  # a lock or a connection, say; not data, so its type is enough
-        return b""
+class _Whole(Reader):
+    """Reads all that a result may depend on, such as a data frame."""
+
+    def __init__(self, module: str, **options: Any) -> None:
+        super().__init__(module, **options)
+        self._seen: set[int] = set()
+
+    def other(self, value: Any) -> bytes:
+        """Return a value as bytes, or at least its attributes; of a lock or a connection, the type is enough."""
+        try:
+            return pickle.dumps(value)
+        except Exception:  # of anything in it
+            attributes = getattr(type(value), "__dict__", {}).get("__dict__")
+            if attributes is None or id(value) in self._seen:
+                return b""
+            self._seen.add(id(value))
+            return b"".join(map(bytes, self.held(attributes.__get__(value))))
 
 
 def fingerprint(value: Any) -> str | None:
