@@ -255,6 +255,15 @@ def test_a_key_that_nobody_saw_is_revoked(tmp_path):
     assert "shop: decide, reward; all models; 1000 a second; revoked" in run("keys", "list", tmp_path)[1]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_no_key_is_made_where_nobody_can_see_it(tmp_path):
+    Served(tmp_path).close()
+    command = [sys.executable, "-m", "albatross", "keys", "add", str(tmp_path), "shop"]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "Error: there is no standard output to show the key on\n")
+    assert "shop" not in run("keys", "list", tmp_path)[1]
+
+
 def test_keys_are_added_listed_and_revoked_while_it_runs(tmp_path):
     served = Served(tmp_path)
     served.call("PUT", "/v1/models/news", NEWS)
@@ -281,6 +290,21 @@ def test_an_export_of_what_a_log_cannot_hold_says_so_and_blames_no_user(tmp_path
     assert code == 1
     assert re.search(r"the name of an arm in a log must be .* not 'NA'", said), said
     assert [path.name for path in tmp_path.iterdir()] == ["service"]
+
+
+def test_an_export_removes_what_killed_ones_have_left(tmp_path):
+    served = lived(tmp_path / "service")
+    gone, new, running = (tmp_path / f".albatross-export-{name}" for name in ("gone", "new", "running"))
+    for folder in (gone, new, running):
+        folder.mkdir()
+    (gone / "log.csv.unfinished").write_text("")
+    with LogWriter(running / "log.csv") as other:
+        for folder in (gone, running):
+            os.utime(folder, (1e9, 1e9))
+        assert export(served.engine.store, "news", tmp_path / "log.csv") == 180
+        other.pause()
+    served.close()
+    assert [folder.exists() for folder in (gone, new, running)] == [False, True, True]
 
 
 def test_an_export_knows_the_floor_of_the_time_and_leaves_out_imports(tmp_path):

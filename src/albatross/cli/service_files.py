@@ -58,6 +58,8 @@ def add_key(
     """Add a key and print it: this once, since only its hash is stored."""
     from albatross.service.keys import new_key
 
+    if sys.stdout is None:  # it was closed
+        raise ValueError("there is no standard output to show the key on")
     expires = None if days is None else int(time.time() + 86_400 * days)
     text, row = new_key(name, list(scopes), list(models) or None, expires, rate)
     with _store(folder) as store:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,10 @@ from albatross.service.refold import Refold
 from albatross.service.sqlite import SQLiteStore
 from albatross.service.verifying import ranges
 from albatross.store.decision_log import LogWriter, NotForALog
+from albatross.store.files import try_lock
 
+_BESIDE = ".albatross-export-"  # how folders begin in which exports are made
+_JUST_BEGUN = 60.0  # seconds during which a new one may have no journal yet
 DRAWS = 10_000  # for the propensity of a policy that draws
 Offers = dict[tuple[int, int], tuple[list[str], np.ndarray]]  # arms and features, by request and slot
 
@@ -41,7 +46,8 @@ def export(
     written = 0
     if path.exists():
         raise ValueError(f"{path} exists already: name a new file")
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+    _remove_abandoned(path.parent)
+    with tempfile.TemporaryDirectory(prefix=_BESIDE, dir=path.parent, ignore_cleanup_errors=True) as folder:
         log = LogWriter(Path(folder, path.name))
         with ExitStack() as stack:
             stack.callback(log.pause)  # on an error, without a table
@@ -51,6 +57,15 @@ def export(
             log.close()
         os.replace(log.path, path)
     return written
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what exports that were killed have left here: nobody writes their journals."""
+    for left in folder.glob(f"{_BESIDE}*"):
+        with suppress(OSError), ExitStack() as stack:
+            journals = [stack.enter_context(open(each, "rb")) for each in left.glob("*")]
+            if time.time() - left.stat().st_mtime > _JUST_BEGUN and all(map(try_lock, journals)):
+                shutil.rmtree(left)
 
 
 def _number(store: SQLiteStore, name: str) -> int:
