@@ -267,6 +267,12 @@ def test_lists_in_a_file_are_left_out_of_a_proposal(tmp_path, query):
     assert found.left_out[0].startswith(("'x' has lists or structs", "'x' is constant"))
 
 
+def test_texts_in_brackets_are_no_lists(tmp_path):
+    rows = [f"{t % 2},{t % 5},[{'ab'[t % 3 == 0]}]" for t in range(20)]
+    (tmp_path / "log.csv").write_text("action,hour,tag\n" + "\n".join(rows))
+    assert propose(tmp_path / "log.csv").features.schema["tag"] == Category(values=["[a]", "[b]"], of="situation")
+
+
 def test_a_table_of_items_describes_the_arms(tmp_path):
     (tmp_path / "log.csv").write_text("action,hour,topic\n" + "\n".join(f"{t % 4},{t % 5},x{t % 3}" for t in range(60)))
     (tmp_path / "items.csv").write_text("action,topic,size\n0,art,1\n1,art,2\n2,sport,3\n3,sport,4\n")

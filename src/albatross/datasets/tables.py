@@ -33,6 +33,7 @@ _NUMERIC = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
+_LIST = r"\[\s*[-.\d\[\]\"].*\]|\[\s*\]"  # in JSON: of numbers, texts or lists
 _FLOAT = r"[+-]?\d{1,18}\.0*"
 _NAME = r"\+.*|-?0\d.*"  # 007 and +7, as of a telephone, are names: as numbers they would be the same as 7
 
@@ -133,8 +134,7 @@ class Table:
         """Return whether a column has lists or structs of a Parquet file, or lists in JSON."""
         if not self.is_numeric(name) and self._types[self._columns[name]].endswith(("]", ")")):
             return True
-        text = self._as_text(name)
-        return self._first(name, f"{text} IS NOT NULL AND NOT ({text} LIKE '[%' AND {text} LIKE '%]')") is None
+        return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_LIST}')") is None
 
     def lists(self, name: str) -> list[list[Any] | None]:
         """Return a column of lists, None for missing values: lists of a Parquet file, JSON, or texts joined by |."""
