@@ -43,7 +43,9 @@ def test_the_example_of_the_page_keeps_the_contract(folder):
 
 def test_plain_python_never_takes_a_file_of_the_current_folder_for_a_module_of_python(folder, tmp_path):
     (tmp_path / "json.py").write_text("raise SystemExit('I was run')")
-    policy = f"{folder}/forgetful.py:Forgetful"
+    talks = "\nimport atexit\nprint('hello', end='')\natexit.register(print, 'bye')\n"
+    (tmp_path / "talkative.py").write_text((folder / "forgetful.py").read_text() + talks)
+    policy = f"{tmp_path}/talkative.py:Forgetful"
     script = (
         "import sys; from albatross.cli.check_policy import _compare_with_python, _played_in_python, built;"
         "from albatross.contract import Case;"

@@ -20,8 +20,9 @@ _IN_PYTHON = """
 import json, sys
 from albatross.contract import Case, arms_and_scores
 from albatross.cli.check_policy import built
-print(json.dumps(arms_and_scores(Case(built(sys.argv[1]), None), int(sys.argv[2]))))
+print("\\nplayed:", json.dumps(arms_and_scores(Case(built(sys.argv[1]), None), int(sys.argv[2]))))
 """
+_PLAYED = re.compile(r"^played: (\[.*\])$", re.MULTILINE)  # the file may print, too, also at its end
 
 
 @click.command("check-policy")
@@ -103,7 +104,8 @@ def _compare_with_python(played: Any, case: Any) -> None:
 
     if played.returncode:
         raise Broken(f"in plain Python it raises {_last_line(played.stderr)}")
-    slow, fast = np.array(json.loads(played.stdout.splitlines()[-1])), np.array(arms_and_scores(case, _ROUNDS))
+    slow = np.array(json.loads(_PLAYED.findall(played.stdout)[-1]))
+    fast = np.array(arms_and_scores(case, _ROUNDS))
     different = np.flatnonzero(slow[:, 0] != fast[:, 0])
     if different.size:
         raise Broken(f"another arm in round {different[0] + 1}: compiled code does not check indices and types")
