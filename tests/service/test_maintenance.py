@@ -245,14 +245,14 @@ def test_a_backup_that_fails_leaves_nothing_behind(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_key_that_nobody_saw_is_revoked(tmp_path):
+def test_a_key_that_nobody_saw_is_not_kept(tmp_path):
     Served(tmp_path).close()
     command = [sys.executable, "-m", "albatross", "keys", "add", str(tmp_path), "shop"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
-    assert "the key could not be shown ([Errno 28] No space left on device) and is revoked" in done.stderr
-    assert "shop: decide, reward; all models; 1000 a second; revoked" in run("keys", "list", tmp_path)[1]
+    assert done.stderr == "Error: the key cannot be shown and is not kept: [Errno 28] No space left on device\n"
+    assert "shop" not in run("keys", "list", tmp_path)[1]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")

@@ -51,6 +51,24 @@ def test_the_first_start_prints_a_key_and_two_calls_that_work(running):
     assert answers[1]["status"] == "learnt"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_a_first_start_that_cannot_show_its_key_makes_none(tmp_path, where):
+    command = [sys.executable, "-m", "albatross", "serve", str(tmp_path), "--no-example", "--port", "0"]
+    shell = ["sh", "-c", f'exec "$@" {where}', "sh", *command]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "the key cannot be shown" in done.stderr or "no standard output to show the key on" in done.stderr
+    store = SQLiteStore(tmp_path / "log.db")
+    assert store.all_keys() == []
+    store.close()
+
+
+def test_a_host_that_has_no_name_is_refused(tmp_path):
+    code, said = serve(tmp_path, "--host", "ü..x", "--behind-proxy", "--no-example", "--port", "0")
+    assert (code, "cannot be listened on" in said, "Traceback" in said) == (1, True, False)
+
+
 def test_a_second_process_is_refused(running):
     code, said = serve(running.folder, "--port", "0")
     assert (code, "in use by another process" in said) == (1, True)

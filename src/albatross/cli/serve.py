@@ -45,6 +45,8 @@ def serve(
         raise ValueError(f"keys would cross the network in the open: {host} needs --tls-cert, or --behind-proxy")
     from albatross.service import serving
     from albatross.service.engine import Engine
+    from albatross.service.keys import RATE, new_key
+    from albatross.service.sqlite import shown_key
 
     size = _bytes(memory)
     with serving.usable(folder):
@@ -68,9 +70,10 @@ def serve(
             else:
                 tls, url = (tls_cert, tls_key), f"https://{place}"
             with serving.usable(folder):
-                key = serving.first_key(store)  # last: a start that fails before this would take the key with it
-            if key is not None:
-                click.echo(_welcome(url, key, list(engine.models)))
+                if not store.all_keys():  # last: a start that fails before this would take the key with it
+                    key, row = new_key("admin", ["admin"], None, None, RATE)
+                    with shown_key(store, row):
+                        click.echo(_welcome(url, key, list(engine.models)))
             click.echo(f"albatross serves {folder} on {url}", err=True)
             serving.log_as_json()
             serving.run(engine, listening, tls=tls, behind_proxy=behind_proxy)

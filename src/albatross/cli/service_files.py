@@ -57,18 +57,12 @@ def add_key(
 ) -> None:
     """Add a key and print it: this once, since only its hash is stored."""
     from albatross.service.keys import new_key
+    from albatross.service.sqlite import shown_key
 
-    if sys.stdout is None:  # it was closed
-        raise ValueError("there is no standard output to show the key on")
     expires = None if days is None else int(time.time() + 86_400 * days)
     text, row = new_key(name, list(scopes), list(models) or None, expires, rate)
-    with _store(folder) as store:
-        store.add_key(row)
-        try:
-            click.echo(text)
-        except OSError as error:
-            store.revoke_key(name)
-            raise OSError(f"the key could not be shown ({error}) and is revoked: add one of another name") from None
+    with _store(folder) as store, shown_key(store, row):
+        click.echo(text)
 
 
 @keys.command("list")

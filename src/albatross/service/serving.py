@@ -18,7 +18,6 @@ import msgspec
 
 from albatross.service.engine import Engine
 from albatross.service.http import Service
-from albatross.service.keys import RATE, new_key
 from albatross.service.model import Ticket, created
 from albatross.service.settings import ModelSettings, read_model
 from albatross.service.sqlite import SQLiteStore
@@ -56,15 +55,6 @@ def prepare(folder: Path) -> SQLiteStore:
     """Return the log of a folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return SQLiteStore(folder / LOG, create=True)
-
-
-def first_key(store: SQLiteStore) -> str | None:
-    """Make a key if there is none, and return it. It cannot be read again: call this when it can be shown."""
-    if store.all_keys():
-        return None
-    text, row = new_key("admin", ["admin"], None, None, RATE)
-    store.add_key(row)
-    return text
 
 
 def example(folder: Path) -> None:
@@ -134,9 +124,9 @@ def bound(host: str, port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-    except OSError as error:
+    except (OSError, TypeError) as error:  # TypeError: no name of a host
         found.close()
-        why = f"{host}:{port} cannot be listened on ({error.strerror})"
+        why = f"{host}:{port} cannot be listened on ({getattr(error, 'strerror', error)})"
         raise ValueError(f"{why}: take another --port or --host") from None
     return found
 

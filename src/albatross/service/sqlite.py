@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -492,6 +493,10 @@ class SQLiteStore:
         except sqlite3.IntegrityError:
             raise ValueError(f"there is a key {key.name!r} already") from None
 
+    def remove_key(self, name: str) -> None:
+        """Remove a key that nobody has seen."""
+        self._connection.execute("DELETE FROM keys WHERE name = ?", (name,))
+
     def revoke_key(self, name: str) -> None:
         """Revoke a key."""
         if not self._connection.execute("UPDATE keys SET revoked = 1 WHERE name = ?", (name,)).rowcount:
@@ -522,6 +527,19 @@ class SQLiteStore:
         """Size of the file and its write-ahead log."""
         paths = (self.path, Path(f"{self.path}-wal"))
         return sum(path.stat().st_size for path in paths if path.exists())
+
+
+@contextmanager
+def shown_key(store: SQLiteStore, key: KeyRow) -> Iterator[None]:
+    """Add a key which is shown meanwhile, once. If that fails, there is no key: it could not be read again."""
+    if sys.stdout is None:  # it was closed
+        raise ValueError("there is no standard output to show the key on")
+    store.add_key(key)
+    try:
+        yield
+    except OSError as error:
+        store.remove_key(key.name)
+        raise OSError(f"the key cannot be shown and is not kept: {error}") from None
 
 
 def _open_at(connection: sqlite3.Connection, user: bytes, seq: int) -> list[Decision]:
