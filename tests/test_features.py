@@ -267,6 +267,12 @@ def test_lists_in_a_file_are_left_out_of_a_proposal(tmp_path, query):
     assert found.left_out[0].startswith(("'x' has lists or structs", "'x' is constant"))
 
 
+def test_actions_may_be_lists(tmp_path):
+    rows = [f'"[{1 + t % 2}, {2 - t % 2}]",1,0.5,{t % 5}' for t in range(20)]
+    (tmp_path / "slates.csv").write_text("action,reward,propensity,hour\n" + "\n".join(rows))
+    assert list(propose(tmp_path / "slates.csv").features.schema) == ["hour"]
+
+
 def test_texts_in_brackets_are_no_lists(tmp_path):
     rows = [f"{t % 2},{t % 5},[{'ab'[t % 3 == 0]}]" for t in range(20)]
     (tmp_path / "log.csv").write_text("action,hour,tag\n" + "\n".join(rows))

@@ -259,6 +259,9 @@ BESIDE = {  # with it in the file, the code is kept or not
     "a logger": ("import logging; log = logging.getLogger('mine')", True),
     "a pattern": ("import re; words = re.compile('a')", True),
     "a lock": ("import threading; lock = threading.Lock()", True),
+    "a ufunc of SciPy": ("from scipy.special import expit", True),
+    "a generator's maker": ("from numpy.random import default_rng, normal", True),
+    "a name of Numba's for something else": ("core = 3\nclass A: pass\nA.extending = 1", True),
     "memory": ("view = memoryview(b'abc')", False),
     "a stencil": ("@numba.stencil(cval=1.0)\ndef near(a): return a[-1]", False),
     "code that Numba keeps": ("@numba.njit(cache=True)\ndef half(x): return x / 2", False),
@@ -285,6 +288,32 @@ def test_code_is_kept_if_nothing_in_its_file_can_hide_a_number(tmp_path, text, k
     assert processes.run([sys.executable, "-c", use], cwd=tmp_path, env=env, check=True).stdout == "6.0\n"
     place = tmp_path / "cache" / "machine-code"
     assert bool(place.exists() and os.listdir(place)) == kept
+
+
+def test_the_identity_of_a_result_is_the_same_in_every_process(tmp_path):
+    (tmp_path / "steady.py").write_text(
+        textwrap.dedent("""
+        import os, random, sys
+        from os import environ
+        from random import gauss
+        from sys import argv
+        import numpy as np
+        from numpy.random import default_rng, normal
+        from scipy.special import expit
+        from scipy.stats import norm
+        FROZEN, STATES = norm(0, 1), {"a", "b", "c"}
+        rng = default_rng(0)
+    """)
+    )
+    use = "import steady; from albatross.store.identity import identity;"
+    use += "print(identity('steady', trials=1, seed=0)['sources'])"
+    said = [
+        processes.run(
+            [sys.executable, "-c", use, str(number)], cwd=tmp_path, env={**os.environ, "N": str(number)}
+        ).stdout
+        for number in range(2)
+    ]
+    assert said[0] == said[1] != ""
 
 
 def test_code_is_not_kept_if_a_value_was_set_after_a_helper_was_compiled(tmp_path):

@@ -65,7 +65,7 @@ def hashes_for_code(*modules: str, reader: type[Reader]) -> dict[str, str] | Non
     files = (path.stat() for path in map(_file, names))
     if any(max(found.st_mtime_ns, found.st_ctime_ns) > _IMPORTED for found in files):
         return None
-    return None if any(_identifiers(name) & _COMPILE_TIME for name in own) else _hashes(names, reader)
+    return None if any(_used_of_numba(name) & _COMPILE_TIME for name in own) else _hashes(names, reader)
 
 
 def _hashes(names: frozenset[str], reader: type[Reader]) -> dict[str, str]:
@@ -256,17 +256,25 @@ def neighbours_missed(module: str) -> Iterator[tuple[Path, Path]]:
                 yield there[0], _own_file(imported)
 
 
-def _identifiers(module: str) -> set[str]:
-    """Return the names and attributes that a source uses, and the parts of those that it imports."""
-    found: set[str] = set()
-    for node in ast.walk(_tree(module)):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            found.update(part for each in [*modules, *(name.name for name in node.names)] for part in each.split("."))
+def _used_of_numba(module: str) -> set[str]:
+    """Return the names that a source imports of Numba or of this package, and the attributes that it uses of them."""
+    nodes = list(ast.walk(_tree(module)))
+    found, bound = set[str](), set[str]()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            within = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for each in node.names:
+                parts = ".".join([*within, each.name]).split(".")
+                if parts[0] in ("numba", _NAME):
+                    found.update(parts)
+                    bound.add(each.asname or (each.name if within else parts[0]))
+    for node in nodes:
+        attributes, root = set[str](), node
+        while isinstance(root, ast.Attribute):
+            attributes.add(root.attr)
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in bound:
+            found |= attributes
     return found
 
 

@@ -10,6 +10,8 @@ which may raise. A value of a type that is not known here is left to the caller,
 
 from __future__ import annotations
 
+import os
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
@@ -27,7 +29,20 @@ _OF_EVERY_MODULE = frozenset(vars(ModuleType("any"))) | {
 }
 _CODE_OF_A_CLASS = (FunctionType, property, classmethod, staticmethod)  # its file says it
 
+_OF_THE_PROCESS: dict[str, Any] = {
+    "environ": os.environ,
+    "argv": sys.argv,
+    "path": sys.path,
+    "modules": sys.modules,
+    "the generator of random": getattr(random.random, "__self__", None),
+    "the generator of numpy.random": getattr(np.random.normal, "__self__", None),
+}
 _NAMELESS = WeakKeyDictionary[ModuleType, list[Callable[..., Any]]]()
+
+
+def name_in_the_process(value: Any) -> str | None:
+    """Return the name of what differs in every process, and is none of a file's values; None of anything else."""
+    return next((name for name, each in _OF_THE_PROCESS.items() if value is each), None)
 
 
 def note(function: Callable[..., Any]) -> None:
@@ -82,8 +97,11 @@ class Reader:
     def held(self, value: Any, depth: int = 0) -> Iterator[Any]:
         """Yield what a value holds. Two values that compiled code could tell apart yield different bytes."""
         kind = type(value)
-        self.homes.add(kind.__module__)
+        self._meet(kind)
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
+        if (called := name_in_the_process(value)) is not None:
+            yield called.encode()
+            return
         if issubclass(kind, np.ndarray | np.generic):
             yield f"{value.dtype} {value.shape}".encode()
             if value.dtype.hasobject:
@@ -123,7 +141,7 @@ class Reader:
             yield from self._held_by_function(function, depth)
             yield repr(_options(value)).encode()
         elif _goes_by_its_name(kind):
-            yield f"{value.__module__}.{value.__name__}".encode()
+            yield f"{getattr(value, '__module__', None)}.{value.__name__}".encode()  # SciPy's ufuncs have no module
             if kind is MethodType and not type(value.__self__).__module__.startswith(
                 "numpy"
             ):  # or it is np.random.normal
@@ -131,9 +149,15 @@ class Reader:
         else:
             yield self._other(value)
 
+    def _meet(self, kind: type) -> None:
+        """Note the module of a class. Those that Cython makes for its own types are no modules of anybody."""
+        module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
+        if issubclass(type(module), ModuleType) and vars(module).get("__spec__") is not None:
+            self.homes.add(kind.__module__)
+
     def _held_by_class(self, kind: Any, depth: int) -> Iterator[Any]:
         """Yield the name of a class; of an enumeration its values, of a class of the module its other attributes."""
-        self.homes.add(kind.__module__)
+        self._meet(kind)
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
         if issubclass(type(kind), EnumType):
             yield from self.held({name: member._value_ for name, member in kind.__members__.items()}, depth)

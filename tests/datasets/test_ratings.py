@@ -173,6 +173,32 @@ def test_a_rating_without_a_time_is_the_first(tmp_path):
     assert found.matrix.toarray().tolist() == MATRIX
 
 
+def test_within_a_day_the_time_of_day_counts(tmp_path):
+    head = "user,item,rating,date,time\n"
+    rows = ["7,30,1,2020-01-01,01:00", "7,20,5,2020-01-02,12:00:00", "7,20,3,2020-01-02,09:00:00"]
+    with pytest.warns(UserWarning, match="dropped 1 of 5 ratings: rated again later"):
+        found = read_ratings(
+            put(tmp_path, head + "\n".join([*rows, "9,20,0,2020-01-01,01:00", "9,30,2.5,2020-01-01,02:00"])), rank=1
+        )
+    assert found.matrix.toarray().tolist() == MATRIX
+
+
+def test_times_that_cannot_be_read_leave_the_order_of_the_file(tmp_path):
+    text = (
+        LONG.replace("timestamp", "date").replace("7,20,5,881250949", "7,20,3,2021-01-01").replace("881250949", "soon")
+    )
+    stays, dropped = "the rows stay in the order of the file", "dropped 1 of 5 ratings"
+    with pytest.warns(UserWarning, match=stays), pytest.warns(UserWarning, match=dropped):
+        found = read_ratings(put(tmp_path, text + "7,20,5,\n"), rank=1)
+    assert found.matrix.toarray().tolist() == MATRIX
+
+
+def test_a_column_of_dates_is_no_item(tmp_path):
+    with pytest.warns(UserWarning, match="left out date: times, not items"):
+        found = read_ratings(put(tmp_path, "user,20,30,date\n7,5,1,20200101\n9,0,2.5,20200102\n"), rank=1)
+    assert found.items.tolist() == ["20", "30"]
+
+
 def test_a_magazine_may_be_called_time(tmp_path):
     found = read_ratings(put(tmp_path, "user,Time,Date\n7,5,1\n9,0,2.5\n"), rank=1)
     assert found.items.tolist() == ["Time", "Date"]

@@ -165,7 +165,14 @@ def draw_plain(env: Plain, chunk, rng):
 """
 
 
-@pytest.mark.parametrize("text", ["", '    def __repr__(self):\n        return "Plain"\n'], ids=["no text", "a text"])
+TEXTS = {
+    "no text": "",
+    "a text": '    def __repr__(self):\n        return "Plain"\n',
+    "a text with an address": '    def __repr__(self):\n        return f"Plain({object()})"\n',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_an_edit_of_a_plain_class_is_raced_again_and_nothing_else(tmp_path, monkeypatch, text):
     calls, original = [], run.race
     monkeypatch.setattr(run, "race", lambda *args, **options: calls.append(1) or original(*args, **options))

@@ -20,7 +20,8 @@ _USER = ("user", "userid", "user_id")
 _ITEM = ("item", "itemid", "item_id", "movieid", "movie_id")
 _RATING = ("rating", "score")
 _TIME = ("timestamp", "datetime", "date", "time")  # the first of them that there is
-_NEVER_ITEMS = _TIME[:2]  # a magazine may be called Time
+_NEVER_ITEMS = _TIME[:2]
+_FIRST_DATE = 10_000  # no rating is as large
 _MOST_CELLS = 1_000_000  # up to this size, the full SVD is fast and exact
 
 
@@ -134,18 +135,19 @@ def _long(table: Table, user: str, item: str, rating: str) -> tuple[csr_array, n
 
 def _in_time(table: Table) -> np.ndarray:
     """Return the rows in the order of their times, first those without one; of the file if there are no times."""
-    time = next((name for wanted in _TIME for name in table.names if name.lower() == wanted), None)
-    if time is None:
+    times = {name.lower(): name for name in table.names if name.lower() in _TIME}
+    if not times:
         return np.arange(table.n_rows)
-    rows = table.order(time)
-    unknown = np.array([text is None for text in table.texts(time)])[rows]
-    return np.concatenate([rows[unknown], rows[~unknown]])
+    first = next(each for each in _TIME if each in times)
+    of_day = [times["time"]] if first == "date" and "time" in times else []
+    return table.order(times[first], *of_day, missing_first=True)
 
 
 def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
-    times = [name for name in table.names if name.lower() in _NEVER_ITEMS]
-    others = [name for name in table.names if name not in (user, *times) and not name.startswith(UNNAMED)]
+    others = [name for name in table.names if name != user and not name.startswith(UNNAMED)]
     items, texts = table.numeric_and_text(others)
+    times = [name for name in items if name.lower() in _NEVER_ITEMS or _has_dates(table, name)]
+    items = [name for name in items if name not in times]
     if not items:
         raise ValueError(f"{table.name} has no column of ratings besides {user!r}")
     if times:
@@ -163,6 +165,11 @@ def _wide(table: Table, user: str) -> tuple[csr_array, np.ndarray, np.ndarray]:
     rows, columns = np.nonzero(~np.isnan(values))
     matrix = _stored(table, places[rows], columns, values[rows, columns], (len(users), len(items)))
     return matrix, users, np.array(items, dtype=object)
+
+
+def _has_dates(table: Table, name: str) -> bool:
+    """Return whether a column called as a time has dates such as 20200131, or seconds: a magazine may be called so."""
+    return name.lower() in _TIME and bool(np.nanmin(table.numbers([name]), initial=np.inf) >= _FIRST_DATE)
 
 
 def _stored(

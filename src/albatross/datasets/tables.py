@@ -177,26 +177,29 @@ class Table:
         """Return the first row whose value is not a whole number of up to 18 digits, and its text; or None."""
         return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_WHOLE}')")
 
-    def order(self, name: str) -> np.ndarray:
-        """Return the rows (n,) in ascending order of a column of numbers or of times; missing values come last.
+    def order(self, name: str, *of_day: str, missing_first: bool = False) -> np.ndarray:
+        """Return the rows (n,) in ascending order of a column of numbers or of times, or of days and times of day.
 
-        If it holds anything else, the rows stay in the order of the file, with a warning.
+        Missing values come last unless the caller wants them first. If the columns hold anything else, the rows stay in
+        the order of the file, with a warning.
         """
         n_values, n_numbers = self._counts([name])[name]
-        key = self._as_number(name)
-        if n_numbers < n_values:
+        key, text = self._as_number(name), " || ' ' || ".join(map(self._as_text, (name, *of_day)))
+        if n_numbers < n_values or of_day:
             self._rows("SET TimeZone = 'UTC'")  # of times that do not name theirs
-            key = f"TRY_CAST({self._as_text(name)} AS TIMESTAMPTZ)"
-            odd = self._first(name, f"{self._columns[name]} IS NOT NULL AND {key} IS NULL")
+            key = f"TRY_CAST({text} AS TIMESTAMPTZ)"
+            odd = self._first(name, f"{text} IS NOT NULL AND {key} IS NULL")
             if odd is not None:
+                called = " ".join((name, *of_day))
                 warnings.warn(
-                    f"{self.place(odd[0])}: {name} is {shown(odd[1])}, not a time such as 2020-01-31 09:59:00: the "
+                    f"{self.place(odd[0])}: {called} is {shown(odd[1])}, not a time such as 2020-01-31 09:59:00: the "
                     "rows stay in the order of the file",
                     stacklevel=4,
                 )
                 return np.arange(self.n_rows)
+        nulls = "NULLS FIRST" if missing_first else "NULLS LAST"
         # Numbers of more than 15 digits may be equal as floats.
-        query = f"SELECT rowid AS i FROM rows ORDER BY {key} NULLS LAST, {self._columns[name]} NULLS LAST, rowid"
+        query = f"SELECT rowid AS i FROM rows ORDER BY {key} {nulls}, {self._columns[name]} {nulls}, rowid"
         return np.asarray(self._arrays(query)["i"])
 
     def place(self, row: int) -> str:

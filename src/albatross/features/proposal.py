@@ -99,7 +99,8 @@ def _columns(what: str, given: Any) -> Mapping[str, Sequence[Any]]:
         if name in numeric:
             found[name] = [_number_or_text(text) for text in texts]
         else:
-            found[name] = [None if text is None else [text] for text in texts] if table.is_nested(name) else texts
+            is_list = name not in (*_ACTIONS, *_OTHERS) and table.is_nested(name)
+            found[name] = [None if text is None else [text] for text in texts] if is_list else texts
     return found
 
 

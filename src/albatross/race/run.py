@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from albatross.store.files import write_text
 from albatross.store.identity import FORMAT, differences, fingerprint, identity, signed
 from albatross.store.results import check_ours, file_name, standings_file
 from albatross.store.tables import write_table
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def race(problem: Problem, racers: Mapping[str, Any], found_by: Mapping[str, Any], *, seed: int) -> Raced:
@@ -55,7 +58,7 @@ def run(
             problem=name,
             horizon=problem.horizon,
             env=_text(problem.env),
-            contenders={key: repr(policy) for key, policy in racers.items()},
+            contenders={key: _text(policy) for key, policy in racers.items()},
             content=fingerprint((problem.env, racers)),
             trials=problem.trials,
             seed=seed,
@@ -111,10 +114,9 @@ def sources(env: Any, racers: Mapping[str, Any]) -> list[str]:
     return sorted({simulate.__module__, *homes, *files})
 
 
-def _text(env: Any) -> str:
-    """Return the text of an environment, the same in every process."""
-    kind: Any = type(env)
-    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else repr(env)
+def _text(subject: Any) -> str:
+    """Return the text of an environment or a policy, the same in every process: without addresses."""
+    return _ADDRESS.sub("", repr(subject))
 
 
 def _homes(part: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import pickle
 import platform
@@ -11,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from albatross.closure import digest
-from albatross.constants import Reader
+from albatross.constants import Reader, name_in_the_process
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
 FORMAT = 2
@@ -29,6 +30,20 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
     }
 
 
+class _Pickler(pickle.Pickler):
+    """Pickles values, which may hold what differs in every process, such as a global generator of random numbers."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        """Return the name of what is none of the values."""
+        return name_in_the_process(value)
+
+
+def _pickled(value: Any) -> bytes:
+    whole = io.BytesIO()
+    _Pickler(whole).dump(value)
+    return whole.getvalue()
+
+
 class _Whole(Reader):
     """Reads all that a result may depend on, such as a data frame."""
 
@@ -39,7 +54,7 @@ class _Whole(Reader):
     def other(self, value: Any) -> bytes:
         """Return a value as bytes, or at least its attributes; of a lock or a connection, the type is enough."""
         try:
-            return pickle.dumps(value)
+            return _pickled(value)
         except Exception:  # of anything in it
             attributes = getattr(type(value), "__dict__", {}).get("__dict__")
             if attributes is None or id(value) in self._seen:
@@ -54,7 +69,7 @@ def fingerprint(value: Any) -> str | None:
     Its text may leave out much: large arrays, late digits, and what a user's own class keeps.
     """
     try:
-        return hashlib.sha256(pickle.dumps(value)).hexdigest()[:16]
+        return hashlib.sha256(_pickled(value)).hexdigest()[:16]
     except Exception:  # a user's class may hold anything
         return None
 
