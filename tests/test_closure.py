@@ -387,12 +387,30 @@ def test_a_neighbour_that_was_never_imported_may_be_broken(own):
     assert digest(own.__name__) != before
 
 
-def test_a_function_that_holds_itself_cannot_be_read(own):
+def recursive(factor):
     def down(n):
-        return down(n - 1) if n else 0
+        return factor * down(n - 1) if n else 0
 
-    with pytest.raises(ValueError, match="values in the module values_of_ones_own cannot be read"):
-        digest_with(own, down)
+    return down
+
+
+def in_a_class(factor):
+    return type("Made", (), {"__module__": "values_of_ones_own", "scaled": lambda self: factor})
+
+
+def with_attributes(factor):
+    def function():
+        return function.factor
+
+    function.factor = factor
+    return function
+
+
+@pytest.mark.parametrize("make", [recursive, in_a_class, with_attributes])
+def test_a_function_may_hold_itself_and_values_that_count(own, make):
+    found = [digest_with(own, make(k)) for k in (1.0, 2.0, 1.0)]
+    assert found[0] != found[1]
+    assert found[0] == found[2]
 
 
 def test_the_digest_of_an_array_does_not_depend_on_how_it_lies_in_memory(own):

@@ -285,7 +285,7 @@ def test_a_flock_that_took_up_a_population_goes_on_where_it_stopped():
     events = [(number, rng.standard_normal((2, 6, 6)), rng.standard_normal(2)) for number in range(40)]
     for event in events[:23]:
         step(flock, *event)
-    flock.take_up(flock.shared._replace(mean=flock.shared.mean + 0.01), users=50, rewards=1_000)
+    flock.take_up(flock.shared._replace(mean=flock.shared.mean + 0.01), users=50, rewards=np.int64(1_000))
     again = copy.deepcopy(flock)
     for event in events[23:]:
         np.testing.assert_array_equal(step(flock, *event).scores, step(again, *event).scores)

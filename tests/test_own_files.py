@@ -316,6 +316,15 @@ def test_the_identity_of_a_result_is_the_same_in_every_process(tmp_path):
     assert said[0] == said[1] != ""
 
 
+def test_what_cannot_be_read_is_equal_to_nothing(tmp_path, folder):
+    (folder / "secretive.py").write_text(
+        f"{MINE}\nclass Secretive:\n    def __reduce__(self): raise RuntimeError\nX = Secretive()\n"
+    )
+    build(f"{folder}/secretive.py:Mine", {}, files=True)
+    one, other = (identity("secretive", trials=1, seed=0)["sources"] for _ in range(2))
+    assert one != other
+
+
 def test_code_is_not_kept_if_a_value_was_set_after_a_helper_was_compiled(tmp_path):
     if numba.config.DISABLE_JIT:
         pytest.skip("nothing is compiled")
@@ -355,6 +364,12 @@ READS = {
     "MODEL = Model()",
     "a method": "class Model:\n    def __init__(self): self.table = pandas.read_csv(PATH)\n"
     "    def read(self): return self.table\nread = Model().read",
+    "a mapping": "from types import MappingProxyType\nTABLE = MappingProxyType({'a': pandas.read_csv(PATH)})",
+    "a view": "TABLE = {'a': pandas.read_csv(PATH)}.values()",
+    "a partial": "from functools import partial\nf = partial(lambda table: table, table=pandas.read_csv(PATH))",
+    "slots": "from dataclasses import dataclass\n@dataclass(slots=True)\nclass Config:\n    f: object\n"
+    "    table: object\n"
+    "CONFIG = Config(lambda: 0, pandas.read_csv(PATH))",
     "an object in itself": "class Model:\n    def __init__(self): self.me, self.f, self.table = self, lambda: 0, "
     "pandas.read_csv(PATH)\nMODEL = Model()",
 }

@@ -366,8 +366,10 @@ def _content(module: str) -> bytes:
 
 @cache
 def _version(package: str) -> str:
+    """Return the version of an installed package, with its record of files: it may be installed again, and changed."""
     try:
-        return metadata.version(package)
+        found = metadata.distribution(package)
+        return f"{found.version} {hashlib.sha256((found.read_text('RECORD') or '').encode()).hexdigest()}"
     except metadata.PackageNotFoundError:  # of another name than its project, or a module of the user's own
         projects = metadata.packages_distributions().get(package, ())
         return " ".join(sorted(f"{each} {metadata.version(each)}" for each in projects))

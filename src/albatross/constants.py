@@ -15,7 +15,16 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import EnumType
-from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, MethodType, ModuleType, NoneType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    EllipsisType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,7 +36,7 @@ _DEEPEST = 5  # lists in lists, and functions in functions, among the variables 
 _OF_EVERY_MODULE = frozenset(vars(ModuleType("any"))) | {
     *("__annotations__", "__builtins__", "__cached__", "__file__", "__path__", "__warningregistry__")
 }
-_CODE_OF_A_CLASS = (FunctionType, property, classmethod, staticmethod)  # its file says it
+_OF_A_CLASS = (property, classmethod, staticmethod)
 
 _OF_THE_PROCESS: dict[str, Any] = {
     "environ": os.environ,
@@ -73,6 +82,7 @@ class Reader:
     def __init__(self, module: str, *, homes_only: bool = False) -> None:
         self._module, self._homes_only = module, homes_only
         self.homes: set[str | None] = set()  # modules met so far
+        self._met: dict[int, int] = {}  # functions and classes, by their order: they may hold themselves
 
     def other(self, value: Any) -> bytes:
         """Return what to hash of a value of an unknown type, beside its type; a ValueError refuses it."""
@@ -137,6 +147,10 @@ class Reader:
                 yield from self.variables(vars(value), depth + 1)
         elif issubclass(kind, CodeType):
             yield from self.held((value.co_code, value.co_names, value.co_consts), depth)
+        elif issubclass(kind, MappingProxyType):
+            yield from self.held(dict(value), depth)
+        elif issubclass(kind, _OF_A_CLASS):
+            yield from self.held(value.fget if issubclass(kind, property) else value.__func__, depth)
         elif (function := function_of(value)) is not None:
             yield from self._held_by_function(function, depth)
             yield repr(_options(value)).encode()
@@ -161,20 +175,23 @@ class Reader:
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
         if issubclass(type(kind), EnumType):
             yield from self.held({name: member._value_ for name, member in kind.__members__.items()}, depth)
-        elif kind.__module__ == self._module and depth < _DEEPEST:
-            own = {name: value for name, value in vars(kind).items() if not name.startswith("__")}
-            yield from self.variables(
-                {name: value for name, value in own.items() if not issubclass(type(value), _CODE_OF_A_CLASS)}, depth + 1
-            )
+        elif kind.__module__ == self._module and self._is_new(kind):
+            yield from self.variables({name: value for name, value in vars(kind).items() if not name.startswith("__")})
+
+    def _is_new(self, value: Any) -> bool:
+        n_met = len(self._met)
+        self._met.setdefault(id(value), n_met)
+        return len(self._met) > n_met
 
     def _held_by_function(self, function: FunctionType, depth: int) -> Iterator[Any]:
         """Yield what a function holds that its file need not show: which it is, defaults, and values of its factory."""
-        if depth == _DEEPEST:  # or it holds itself
-            raise ValueError("functions in functions in functions")
+        if not self._is_new(function):
+            yield b"%d" % self._met[id(function)]
+            return
         yield from self.held(function.__code__, depth)
         for cell in function.__closure__ or ():
             yield from self.held(cell.cell_contents, depth + 1)
-        yield from self.held((function.__defaults__, function.__kwdefaults__), depth)
+        yield from self.held((function.__defaults__, function.__kwdefaults__, function.__dict__), depth)
         self.homes.add(home := home_of(function))
         if home is None:
             used = {name: function.__globals__.get(name) for name in _names_in(function.__code__)}

@@ -115,14 +115,17 @@ def fixed(n_before):
 
 
 KEPT = """
-import threading
 import numpy as np
 from albatross.environments import Recorded
 
+class Secretive:
+    def __reduce__(self):
+        raise RuntimeError
+
 class Kept(Recorded):
-    def __init__(self, paying=1, locked=False):
+    def __init__(self, paying=1, secretive=False):
         super().__init__(contexts=np.ones((60, 3, 1)), rewards=np.tile(np.arange(3.0) < paying, (60, 1)))
-        object.__setattr__(self, "lock", threading.Lock() if locked else None)
+        object.__setattr__(self, "kept", Secretive() if secretive else None)
 """
 
 
@@ -133,7 +136,7 @@ def test_problems_of_one_text_are_two_problems(tmp_path, monkeypatch, pair):
     if pair == "long arrays":
         one, other = fixed(100), fixed(500)
     else:
-        words = f"{tmp_path}/kept.py:Kept(paying={{}}, locked={pair == 'not to be read'}, horizon=60)"
+        words = f"{tmp_path}/kept.py:Kept(paying={{}}, secretive={pair == 'not to be read'}, horizon=60)"
         one, other = (problems.read_problem(words.format(paying)).env for paying in (1, 2))
     assert repr(one) == repr(other)
     calls, original = [], run.race

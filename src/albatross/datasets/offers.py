@@ -11,6 +11,7 @@ from albatross import checks
 from albatross.checks import shown
 from albatross.datasets.tables import MISSING, Table
 from albatross.environments.log_contexts import Offers
+from albatross.store.decision_log import COLUMNS
 
 ELIGIBLE, CONTEXTS, USER = "eligible", "contexts", "user"
 # Columns that are no features: these, and the ids of the decisions.
@@ -106,7 +107,8 @@ def read_users(table: Table) -> np.ndarray | None:
     names, places = table.labels(USER)
     if not len(names):
         return None
-    return np.array([*map(str, names), None], dtype=object)[places] if table.has_floats(USER) else table.texts(USER)
+    as_written = table.names == COLUMNS or not table.may_have_floats(USER)  # by a LogWriter, or as texts
+    return table.texts(USER) if as_written else np.array([*map(str, names), None], dtype=object)[places]
 
 
 def _read_lists(table: Table, name: str) -> Lists | None:

@@ -34,7 +34,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # A 64-bit integer, with the .0 that data frames add if values are missing.
 _WHOLE = r"[+-]?\d{1,18}(\.0*)?"
 _LIST = r"\[\s*[-.\d\[\]\"].*\]|\[\s*\]"  # in JSON: of numbers, texts or lists
-_FLOAT = r"[+-]?\d{1,18}\.0*"
 _NAME = r"\+.*|-?0\d.*"  # 007 and +7, as of a telephone, are names: as numbers they would be the same as 7
 
 _MISPLACED = "quotes must surround a whole value, and a quote within them is doubled"
@@ -117,11 +116,9 @@ class Table:
         """Return whether the file says that a column holds numbers."""
         return bool(_NUMERIC.fullmatch(self._types[self._columns[name]]))
 
-    def has_floats(self, name: str) -> bool:
-        """Return whether 7.0 in a column is 7: it holds numbers, or all are so written, as by data frames with gaps."""
-        if self._is_parquet:
-            return self.is_numeric(name)
-        return self._first(name, f"NOT regexp_full_match({self._as_text(name)}, '{_FLOAT}')") is None
+    def may_have_floats(self, name: str) -> bool:
+        """Return whether 7.0 in a column of whole numbers is 7: in text, where data frames write it beside gaps."""
+        return not self._is_parquet or self.is_numeric(name)
 
     def texts(self, name: str) -> np.ndarray:
         """Return a column (n,) of strings, None for missing values."""

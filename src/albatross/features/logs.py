@@ -96,8 +96,8 @@ def _labels(table: Table, name: str, feature: Category) -> list[Any]:
     distinct, places = table.labels(name)
     texts = table.texts(name)
     listed_as = {str(value): value for value in feature.values}
-    whole = feature.values or table.has_floats(name)
-    if whole and feature.buckets and not table.is_numeric(name):
+    whole = feature.values or table.may_have_floats(name)
+    if feature.buckets and distinct.dtype.kind == "i" and any("." in text for text in texts if text) and whole:
         said = f"{name} is read as whole numbers, 10 for 10.0: if these are texts, write the log as Parquet"
         warnings.warn(f"{table.name}: {said}", stacklevel=6)
     values = dict[str | None, Any]({None: None})

@@ -69,6 +69,7 @@ class Sharing:
         for name, number in (("users", users), ("rewards", rewards)):
             if number is not None:
                 checks.whole(name, number, least=0)
+        users, rewards = (None if number is None else int(number) for number in (users, rewards))  # of NumPy, too
         with self._lock:
             population = checked_population(population, like=self.shared)
             self._common.note(population, self._crowd, self._origin[0], users=users, rewards=rewards)

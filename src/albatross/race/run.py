@@ -48,32 +48,35 @@ def run(
     folder = out / "race"
     check_ours(out, [folder.name])
     chosen = None if chosen is None else list(chosen)
+    # All identities before the first race: playing may fill the variables of a user's file.
+    entries = [(name, problem, racers) for name, problem in problems.items() if (racers := contenders(problem, chosen))]
+    identities = [_identity(name, problem, racers, seed) for name, problem, racers in entries]
     found = {}
-    for number, (name, problem) in enumerate(problems.items(), 1):
-        racers = contenders(problem, chosen)
-        if not racers:
-            continue
-        wanted = identity(
-            *sources(problem.env, racers),
-            problem=name,
-            horizon=problem.horizon,
-            env=_text(problem.env),
-            contenders={key: _text(policy) for key, policy in racers.items()},
-            content=fingerprint((problem.env, racers)),
-            trials=problem.trials,
-            seed=seed,
-        )
+    for number, ((name, problem, racers), wanted) in enumerate(zip(entries, identities, strict=True), 1):
         code = ("format", "versions", "sources")  # a race by other code replaces this one, another race does not
         known = json.dumps({key: value for key, value in wanted.items() if key not in code}, sort_keys=True)
         path = folder / f"{file_name(name)[:60]}-{hashlib.sha256(known.encode()).hexdigest()[:8]}.json"
         raced = _stored(path, wanted)
         if raced is None:
-            announce(f"{number} of {len(problems)}: {name}")
+            announce(f"{number} of {len(entries)}: {name}")
             raced = race(problem, racers, signed(wanted), seed=seed)
             folder.mkdir(parents=True, exist_ok=True)
             _write(path, raced.stored())
         found[name] = raced
     return found
+
+
+def _identity(name: str, problem: Problem, racers: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return identity(
+        *sources(problem.env, racers),
+        problem=name,
+        horizon=problem.horizon,
+        env=_text(problem.env),
+        contenders={key: _text(policy) for key, policy in racers.items()},
+        content=fingerprint((problem.env, racers)),
+        trials=problem.trials,
+        seed=seed,
+    )
 
 
 class Result(NamedTuple):

@@ -7,9 +7,13 @@ import io
 import json
 import pickle
 import platform
+import secrets
+import socket
+import threading
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
+from types import FunctionType, MappingProxyType
+from typing import IO, Any
 
 from albatross.closure import digest
 from albatross.constants import Reader, name_in_the_process
@@ -30,37 +34,49 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
     }
 
 
-class _Pickler(pickle.Pickler):
-    """Pickles values, which may hold what differs in every process, such as a global generator of random numbers."""
-
-    def persistent_id(self, value: Any) -> str | None:
-        """Return the name of what is none of the values."""
-        return name_in_the_process(value)
-
-
-def _pickled(value: Any) -> bytes:
-    whole = io.BytesIO()
-    _Pickler(whole).dump(value)
-    return whole.getvalue()
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), memoryview)
+# What a result does not depend on: it counts by its type.
+_HANDLES = (type(threading.Lock()), type(threading.RLock()), threading.local, io.IOBase, socket.socket)
 
 
 class _Whole(Reader):
     """Reads all that a result may depend on, such as a data frame."""
 
-    def __init__(self, module: str, **options: Any) -> None:
-        super().__init__(module, **options)
-        self._seen: set[int] = set()
-
     def other(self, value: Any) -> bytes:
-        """Return a value as bytes, or at least its attributes; of a lock or a connection, the type is enough."""
+        """Return a value as bytes; of one that cannot be read, such that are equal to no others."""
         try:
-            return _pickled(value)
+            return _pickled(value, self)
         except Exception:  # of anything in it
-            attributes = getattr(type(value), "__dict__", {}).get("__dict__")
-            if attributes is None or id(value) in self._seen:
-                return b""
-            self._seen.add(id(value))
-            return b"".join(map(bytes, self.held(attributes.__get__(value))))
+            return secrets.token_bytes(8)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles values with what pickle itself refuses; what differs in every process counts by its name."""
+
+    def __init__(self, file: IO[bytes], reader: Reader) -> None:
+        super().__init__(file)
+        self._reader = reader
+
+    def persistent_id(self, value: Any) -> str | None:
+        """Return the name of what is none of the values, such as the global generator of random numbers."""
+        return name_in_the_process(value)
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how a function, a view or a handle is pickled."""
+        kind = type(value)
+        if kind is FunctionType or kind is MappingProxyType:
+            return bytes, (b"".join(map(bytes, self._reader.held(value))),)
+        if kind in _VIEWS:
+            return tuple, (tuple(value),)
+        if issubclass(kind, _HANDLES):
+            return bytes, (f"{kind.__module__}.{kind.__qualname__}".encode(),)
+        return NotImplemented
+
+
+def _pickled(value: Any, reader: Reader) -> bytes:
+    whole = io.BytesIO()
+    _Pickler(whole, reader).dump(value)
+    return whole.getvalue()
 
 
 def fingerprint(value: Any) -> str | None:
@@ -69,7 +85,7 @@ def fingerprint(value: Any) -> str | None:
     Its text may leave out much: large arrays, late digits, and what a user's own class keeps.
     """
     try:
-        return hashlib.sha256(_pickled(value)).hexdigest()[:16]
+        return hashlib.sha256(_pickled(value, Reader(""))).hexdigest()[:16]
     except Exception:  # a user's class may hold anything
         return None
 
