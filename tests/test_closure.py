@@ -24,6 +24,7 @@ import pytest
 
 import albatross
 from albatross import closure as closure_module
+from albatross import compiling
 from albatross.closure import closure, digest
 from albatross.compiling import compiled
 from albatross.constants import Reader
@@ -193,6 +194,17 @@ DIFFERENT = {
 }
 
 
+HELD_BY_CODE = [name for name in DIFFERENT if name not in ("lists", "sets")]
+
+
+@pytest.mark.parametrize("name", HELD_BY_CODE)
+def test_each_value_that_compiled_code_may_hold_has_a_digest_of_its_own(own, name):
+    found = []
+    for own.x in DIFFERENT[name]:
+        found.append(digest(own.__name__, reader=compiling._Frozen))
+    assert len(set(found)) == len(found)
+
+
 @pytest.mark.parametrize("values", DIFFERENT.values(), ids=DIFFERENT)
 def test_each_value_of_a_variable_has_a_digest_of_its_own(own, values):
     found = [digest_with(own, value) for value in values]
@@ -297,8 +309,12 @@ def enumerated(number):
 
 
 @pytest.mark.parametrize("make", [from_a_text, enumerated])
-def test_what_code_reaches_through_a_variable_counts(own, make):
-    found = [digest_with(own, make(k)) for k in (1, 2, 1)]
+@pytest.mark.parametrize("reader", [Reader, compiling._Frozen])
+def test_what_code_reaches_through_a_variable_counts(own, make, reader):
+    found = []
+    for k in (1, 2, 1):
+        own.x = make(k)
+        found.append(digest(own.__name__, reader=reader))
     assert found[0] != found[1]
     assert found[0] == found[2]
 

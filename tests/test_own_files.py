@@ -259,6 +259,8 @@ BESIDE = {  # with it in the file, the code is kept or not
     "a logger": ("import logging; log = logging.getLogger('mine')", True),
     "a pattern": ("import re; words = re.compile('a')", True),
     "a lock": ("import threading; lock = threading.Lock()", True),
+    "a generator": ("import numpy\nrng = numpy.random.default_rng(0)", True),
+    "an array of objects": ("import numpy\nnames = numpy.array(['a', None], dtype=object)", True),
     "a ufunc of SciPy": ("from scipy.special import expit", True),
     "a generator's maker": ("from numpy.random import default_rng, normal", True),
     "a name of Numba's for something else": ("core = 3\nclass A: pass\nA.extending = 1", True),

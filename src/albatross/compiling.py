@@ -17,6 +17,7 @@ from traceback import walk_tb
 from typing import Any, get_type_hints
 
 import numba
+import numpy as np
 from numba.core import errors as numba_errors
 from numba.core import types
 from numba.core.caching import NullCache
@@ -161,6 +162,10 @@ def _cause(error: Exception) -> str | None:
     return f"Numba cannot compile this: {error} ({Path(lines[-1].filename).name}, line {lines[-1].line})"
 
 
+# Numba has types for these, but none can be a constant: arrays of objects (others are read), and generators.
+_NEVER_FROZEN = (np.ndarray, np.generic, np.random.Generator, np.random.BitGenerator)
+
+
 class _Frozen(Reader):
     """Reads what compiled code may hold. It holds no lists."""
 
@@ -168,6 +173,8 @@ class _Frozen(Reader):
 
     def other(self, value: Any) -> bytes:
         """Refuse a value of a type that Numba knows; of others, the type is enough."""
+        if issubclass(type(value), _NEVER_FROZEN):
+            return b""
         try:
             if type(value).__module__.partition(".")[0] != "numba":
                 numba.typeof(value)

@@ -174,7 +174,7 @@ class Reader:
         self._meet(kind)
         yield f"{kind.__module__}.{kind.__qualname__}".encode()
         if issubclass(type(kind), EnumType):
-            yield from self.held({name: member._value_ for name, member in kind.__members__.items()}, depth)
+            yield from self.held(tuple((name, member._value_) for name, member in kind.__members__.items()), depth)
         elif kind.__module__ == self._module and self._is_new(kind):
             yield from self.variables({name: value for name, value in vars(kind).items() if not name.startswith("__")})
 

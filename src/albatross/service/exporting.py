@@ -22,7 +22,7 @@ from albatross.store.decision_log import LogWriter, NotForALog
 from albatross.store.files import try_lock
 
 _BESIDE = ".albatross-export-"  # how folders begin in which exports are made
-_JUST_BEGUN = 60.0  # seconds during which a new one may have no journal yet
+_JUST_BEGUN = 86_400.0  # seconds; some file systems have no locks, which say that an export still runs
 DRAWS = 10_000  # for the propensity of a policy that draws
 Offers = dict[tuple[int, int], tuple[list[str], np.ndarray]]  # arms and features, by request and slot
 
