@@ -13,7 +13,7 @@ import numba
 import processes
 import pytest
 
-from albatross import own_files
+from albatross import compiling, own_files
 from albatross.closure import digest
 from albatross.policies.in_words import build
 from albatross.race.problems import read_problem
@@ -295,16 +295,42 @@ def test_code_is_kept_if_nothing_in_its_file_can_hide_a_number(tmp_path, text, k
 def test_the_identity_of_a_result_is_the_same_in_every_process(tmp_path):
     (tmp_path / "steady.py").write_text(
         textwrap.dedent("""
-        import os, random, sys
+        import os, random, sqlite3, sys, threading, weakref
+        from abc import ABC
+        from contextvars import ContextVar
+        from functools import singledispatch
         from os import environ
         from random import gauss
         from sys import argv
+        from typing import Protocol
+        import numba
         import numpy as np
+        from albatross import Agent, policies
+        from albatross.protocol import score
         from numpy.random import default_rng, normal
         from scipy.special import expit
         from scipy.stats import norm
         FROZEN, STATES = norm(0, 1), {"a", "b", "c"}
         rng = default_rng(0)
+        AGENT = Agent(policies.LinUCB(), n_arms=2, dim=2, seed=0)
+        HANDLES = sqlite3.connect(":memory:"), ContextVar("x"), (i for i in range(3)), threading.Event()
+
+        class Base(ABC):
+            pass
+
+        class Shape(Protocol):
+            side: float
+
+        @singledispatch
+        def area(shape): return 1.0
+
+        @numba.njit
+        def half(x): return x / 2
+
+        class Holder:
+            def __init__(self): self.half, self.score, self.itself, self.kind = half, score, weakref.ref(self), Base
+
+        HOLDER = Holder()
     """)
     )
     use = "import steady; from albatross.store.identity import identity;"
@@ -316,6 +342,13 @@ def test_the_identity_of_a_result_is_the_same_in_every_process(tmp_path):
         for number in range(2)
     ]
     assert said[0] == said[1] != ""
+
+
+def test_a_file_with_ordinary_things_has_its_code_kept(folder):
+    usual = "import polars\nfrom polars import col\nFRAME = polars.DataFrame({'a': [1]})\n"
+    (folder / "ordinary.py").write_text(MINE + usual)
+    build(f"{folder}/ordinary.py:Mine", {}, files=True)
+    assert digest("ordinary", reader=compiling._Frozen)  # or a ValueError says what cannot be known
 
 
 def test_what_cannot_be_read_is_equal_to_nothing(tmp_path, folder):

@@ -176,9 +176,12 @@ class _Frozen(Reader):
         if issubclass(type(value), _NEVER_FROZEN):
             return b""
         try:
-            if type(value).__module__.partition(".")[0] != "numba":
-                numba.typeof(value)
+            is_known = type(value).__module__.partition(".")[0] == "numba" or isinstance(
+                numba.typeof(value), types.Type
+            )
         except Exception:  # Numba asks the value for attributes, which may raise anything
+            is_known = False
+        if not is_known:
             return b""
         raise ValueError(f"what compiled code holds of a {type(value).__name__} is not known")
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import io
 import json
 import pickle
 import platform
 import secrets
-import socket
-import threading
 from collections.abc import Mapping
 from importlib.metadata import version
 from types import FunctionType, MappingProxyType
 from typing import IO, Any
 
 from albatross.closure import digest
-from albatross.constants import Reader, name_in_the_process
+from albatross.constants import Reader, function_of, name_in_the_process
 
 # Of the files in a results folder; raised whenever a version would misread what another wrote.
 FORMAT = 2
@@ -35,8 +34,7 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
 
 
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), memoryview)
-# What a result does not depend on: it counts by its type.
-_HANDLES = (type(threading.Lock()), type(threading.RLock()), threading.local, io.IOBase, socket.socket)
+_COMPILING = ("albatross.compiling", "numba.core.registry")  # functions, which count by what they hold
 
 
 class _Whole(Reader):
@@ -53,8 +51,10 @@ class _Whole(Reader):
 class _Pickler(pickle.Pickler):
     """Pickles values with what pickle itself refuses; what differs in every process counts by its name."""
 
+    _PROTOCOL = 4
+
     def __init__(self, file: IO[bytes], reader: Reader) -> None:
-        super().__init__(file)
+        super().__init__(file, self._PROTOCOL)
         self._reader = reader
 
     def persistent_id(self, value: Any) -> str | None:
@@ -62,15 +62,18 @@ class _Pickler(pickle.Pickler):
         return name_in_the_process(value)
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how a function, a view or a handle is pickled."""
+        """Return how functions, views, and what pickle refuses are pickled: by what they hold that can be read."""
         kind = type(value)
-        if kind is FunctionType or kind is MappingProxyType:
+        if kind in (FunctionType, MappingProxyType) or kind.__module__ in _COMPILING or function_of(value) is not None:
             return bytes, (b"".join(map(bytes, self._reader.held(value))),)
         if kind in _VIEWS:
             return tuple, (tuple(value),)
-        if issubclass(kind, _HANDLES):
-            return bytes, (f"{kind.__module__}.{kind.__qualname__}".encode(),)
-        return NotImplemented
+        if issubclass(kind, type) or kind in copyreg.dispatch_table:
+            return NotImplemented
+        try:
+            return value.__reduce_ex__(self._PROTOCOL)
+        except TypeError:  # a lock, a connection, a reference: its attributes, if it has any
+            return bytes, (f"{kind.__module__}.{kind.__qualname__}".encode(),), getattr(value, "__dict__", None)
 
 
 def _pickled(value: Any, reader: Reader) -> bytes:
