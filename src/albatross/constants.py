@@ -32,7 +32,7 @@ import numpy as np
 
 _NAME = __name__.partition(".")[0]
 _PLAIN = (bool, int, float, complex, str, bytes, NoneType, EllipsisType)
-_DEEPEST = 5  # lists in lists, and functions in functions, among the variables of a module
+_DEEPEST = 5  # lists in lists, and modules in modules that cannot be imported
 _OF_EVERY_MODULE = frozenset(vars(ModuleType("any"))) | {
     *("__annotations__", "__builtins__", "__cached__", "__file__", "__path__", "__warningregistry__")
 }
@@ -156,9 +156,7 @@ class Reader:
             yield repr(_options(value)).encode()
         elif _goes_by_its_name(kind):
             yield f"{getattr(value, '__module__', None)}.{value.__name__}".encode()  # SciPy's ufuncs have no module
-            if kind is MethodType and not type(value.__self__).__module__.startswith(
-                "numpy"
-            ):  # or it is np.random.normal
+            if kind is MethodType:
                 yield from self.held(value.__self__, depth)
         else:
             yield self._other(value)

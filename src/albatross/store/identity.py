@@ -34,7 +34,7 @@ def identity(*modules: str, trials: int, seed: int, **what: Any) -> dict[str, An
 
 
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), memoryview)
-_COMPILING = ("albatross.compiling", "numba.core.registry")  # functions, which count by what they hold
+_VERBS = "albatross.compiling"  # whose functions count by what they hold
 
 
 class _Whole(Reader):
@@ -64,7 +64,7 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """Return how functions, views, and what pickle refuses are pickled: by what they hold that can be read."""
         kind = type(value)
-        if kind in (FunctionType, MappingProxyType) or kind.__module__ in _COMPILING or function_of(value) is not None:
+        if kind in (FunctionType, MappingProxyType) or kind.__module__ == _VERBS or function_of(value) is not None:
             return bytes, (b"".join(map(bytes, self._reader.held(value))),)
         if kind in _VIEWS:
             return tuple, (tuple(value),)
